@@ -1,0 +1,8 @@
+"""Kernel machines with any least-squares DC loss: fast, large, and honest about dirty labels."""
+
+from unisvm import datasets, kernels, losses, solvers
+from unisvm.classifier import UniSVMClassifier
+from unisvm.regressor import UniSVMRegressor
+
+__all__ = ["UniSVMClassifier", "UniSVMRegressor", "datasets", "kernels", "losses", "solvers"]
+__version__ = "0.1.0"

@@ -1,0 +1,297 @@
+"""What the estimators share: parameters, their checks, and the way from rows to a fitted function."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from unisvm import kernels, landmarks, losses, solvers
+from unisvm._names import one_of
+from unisvm._report import Report
+from unisvm.features import FeatureMap, check_positive_semidefinite, gram_sample
+from unisvm.kernels import Precomputed
+from unisvm.majoriser import Majoriser
+from unisvm.objective import Objective
+from unisvm.rows import MemoryRows
+from unisvm.rows.budget import parse_memory, readable
+from unisvm.rows.threads import blas_threads, count_threads, run
+from unisvm.solvers import DCA, History, Result, StopReason
+
+# The majoriser is made from all rows when that takes no more multiplications than this, else from a sample.
+_EXACT_GRAM_COST = 4e9
+_SAMPLED_ROWS_PER_LANDMARK = 5
+_LEAST_SAMPLED_ROWS = 2000
+_PREDICTION_BLOCK_BYTES = 2**22
+
+
+class BaseUniSVM(BaseEstimator):
+    """Common part of the classifier and the regressor."""
+
+    _task: str
+
+    # ------------------------------------------------------------------ checks, before any work
+
+    def _check_parameters(self) -> None:
+        """Raise when a parameter is out of range, whatever the data."""
+        loss = losses.get(self.loss)
+        if self._task not in loss.tasks:
+            usable = ", ".join(map(repr, losses.names(self._task)))
+            raise ValueError(f"The loss {loss!r} is not for {self._task}. Losses for {self._task}: {usable}.")
+        for name, low, high, closed in (
+            ("C", 0, np.inf, False),
+            ("rank_tol", 0, 1, True),
+            ("tol", 0, np.inf, False),
+        ):
+            number = getattr(self, name)
+            real = isinstance(number, Real) and not isinstance(number, bool)
+            if not (real and (number >= low if closed else number > low) and number < high):
+                interval = f"{'[' if closed else '('}{low}, {high})"
+                raise ValueError(f"{name} must be a number in {interval}, got {number!r}.")
+        for name, optional in (("rank", True), ("max_iter", False)):
+            number = getattr(self, name)
+            if number is None and optional:
+                continue
+            if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
+                raise ValueError(f"{name} must be a positive integer{' or None' if optional else ''}, got {number!r}.")
+        self._requested_kernel()
+        solvers.get(self.solver)
+        parse_memory(self.memory_limit)
+        if isinstance(self.landmarks, str):
+            one_of("landmark rule", self.landmarks, landmarks.RULES)
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
+            raise ValueError(f"n_jobs must be None, a positive number of threads, or -1 for all; got {self.n_jobs!r}.")
+
+    def _requested_kernel(self) -> kernels.Kernel:
+        kernel = kernels.get(
+            self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+        )
+        # says what is wrong with a gamma, before the data are looked at
+        kernel.resolve(1, lambda: 1.0)
+        return kernel
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, Precomputed) or (isinstance(self.kernel, str) and self.kernel == "precomputed")
+
+    def _check_rows(self, X) -> None:
+        """Raise when X cannot be what the kernel wants."""
+        if not self._is_precomputed():
+            return
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"A precomputed kernel matrix must be square, with a row and a column for each training row; got {X.shape}."
+            )
+        chosen = check_random_state(0).permutation(X.shape[0])[:500]
+        part = X[chosen][:, chosen]
+        part = part.toarray() if sparse.issparse(part) else part
+        if not np.allclose(part, part.T, rtol=1e-4, atol=1e-6 * np.abs(part).max()):
+            raise ValueError("A precomputed kernel matrix must be symmetric; K[i, j] and K[j, i] differ.")
+        check_positive_semidefinite(part.astype(np.float64), refuse=True)
+
+    def _check_weights(self, sample_weight, X) -> np.ndarray:
+        if sample_weight is None:
+            return np.ones(X.shape[0], dtype=X.dtype)
+        if isinstance(sample_weight, Real):
+            sample_weight = np.full(X.shape[0], sample_weight)
+        weights = check_array(
+            sample_weight, ensure_2d=False, dtype=X.dtype, ensure_non_negative=True, input_name="sample_weight"
+        )
+        if weights.shape != (X.shape[0],):
+            raise ValueError(f"sample_weight must have shape ({X.shape[0]},), got {weights.shape}.")
+        if not weights.any():
+            raise ValueError("All sample weights are zero: at least one row must count.")
+        return weights
+
+    # ------------------------------------------------------------------ fit
+
+    def _fit_columns(self, X, targets: np.ndarray, weights: np.ndarray) -> None:
+        """Fit one function for each column of `targets`, given in X's precision, and store what was learned.
+
+        Rows of weight 0 are left out, as if they were not there.
+        """
+        present = np.flatnonzero(weights)
+        every_row = X
+        if len(present) < len(weights):
+            X = X[present][:, present] if self._is_precomputed() else X[present]
+            targets, weights = targets[present], weights[present]
+        n_threads = count_threads(self.n_jobs)
+        rng = check_random_state(self.random_state)
+        report = Report(self.verbose)
+        rows = MemoryRows(X, np.ascontiguousarray(targets, dtype=X.dtype), weights, n_threads)
+        kernel = self._requested_kernel().resolve(X.shape[1], rows.variance)
+        penalty = 1 / (2 * self.C * rows.total_weight)
+        solver = solvers.get(self.solver)
+        loss = losses.get(self.loss)
+
+        with blas_threads(n_threads):
+            with report.stage("landmarks"):
+                indices, points, vectors = self._landmarks(rows, kernel, every_row, present, rng)
+                self._check_memory(rows, vectors.shape[0])
+                vectors = vectors.astype(np.float64)
+                feature_map = FeatureMap(kernel, points, kernel.against(points)(vectors), rows.dtype)
+            with report.stage("majoriser"):
+                exact = isinstance(solver, DCA) or rows.n_rows * feature_map.rank**2 <= _EXACT_GRAM_COST
+                n_sampled = max(_SAMPLED_ROWS_PER_LANDMARK * feature_map.rank, _LEAST_SAMPLED_ROWS)
+                sample = gram_sample(rows, feature_map, None if exact else n_sampled, rng)
+                majoriser = Majoriser(sample, penalty, loss.A, self.fit_intercept)
+            with report.stage("features"):
+                features = rows.build(feature_map.block, feature_map.rank)
+            centre = sample.mean if self.fit_intercept else None
+            objective = Objective(rows, features, feature_map, loss, penalty, self._task, centre)
+            with report.stage("solver"):
+                result = solver.solve(
+                    objective,
+                    majoriser,
+                    start=self._warm_start(objective, vectors[feature_map.kept]),
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    history=History(callback=report.iteration),
+                )
+        dual, intercept = objective.to_dual(result.weights)
+        self.kernel_ = kernel
+        self.landmarks_ = None if indices is None else indices[feature_map.kept]
+        self.landmark_vectors_ = self.landmarks_ if self._is_precomputed() else feature_map.points
+        self.dual_coef_ = np.ascontiguousarray(dual.T)
+        self.intercept_ = intercept
+        self.rank_ = feature_map.rank
+        self.trace_error_ = sample.trace_error
+        self._store_result(result)
+        report.certificate(self)
+
+    def _landmarks(self, rows, kernel, every_row, present, rng) -> tuple[Any, Any, Any]:
+        """Row numbers (None for points of the user's own), the points as the kernel takes them, and as rows."""
+        given = self.landmarks
+        if isinstance(given, str):
+            rank = rows.n_rows if self.rank is None else self.rank
+            chosen = landmarks.choose(given, rows, kernel, rank, self.rank_tol, rng)
+            return present[chosen], kernel.points(rows, chosen), rows.take(chosen)
+        given = given if sparse.issparse(given) else np.asarray(given)
+        if given.ndim == 1 and np.issubdtype(given.dtype, np.integer) and len(given):
+            if given.min() < 0 or given.max() >= every_row.shape[0]:
+                raise ValueError(
+                    f"Landmark indices must be row numbers from 0 to {every_row.shape[0] - 1}; "
+                    f"got values from {given.min()} to {given.max()}."
+                )
+            given = np.unique(given)
+            if not self._is_precomputed():
+                return given, every_row[given], every_row[given]
+            chosen = np.searchsorted(present, given)
+            if not np.array_equal(present[np.minimum(chosen, len(present) - 1)], given):
+                raise ValueError("A landmark of a precomputed kernel must be a row of positive weight.")
+            return given, kernel.points(rows, chosen), rows.take(chosen)
+        if given.ndim != 2 or self._is_precomputed():
+            kinds = "row numbers (1-D integers)" + ("" if self._is_precomputed() else " or points (2-D)")
+            raise ValueError(
+                f"landmarks must be one of {', '.join(map(repr, landmarks.RULES))}, or an array of {kinds}; "
+                f"got an array of shape {given.shape} and type {given.dtype}."
+            )
+        points = check_array(given, accept_sparse="csr", dtype=rows.dtype, input_name="landmarks")
+        if points.shape[1] != every_row.shape[1]:
+            raise ValueError(f"The landmarks have {points.shape[1]} columns, but X has {every_row.shape[1]}.")
+        return None, points, points
+
+    def _check_memory(self, rows, rank: int) -> None:
+        limit = parse_memory(self.memory_limit)
+        needed = rows.n_rows * rank * rows.dtype.itemsize + 3 * 8 * rank**2
+        if limit is not None and needed > limit:
+            raise MemoryError(
+                f"{rows.n_rows} rows and {rank} landmarks in {rows.dtype} need {readable(needed)}, more than "
+                f"{'memory_limit' if self.memory_limit is not None else 'this machine'}'s {readable(limit)}. "
+                f"Lower rank, or give X in float32."
+            )
+
+    def _warm_start(self, objective: Objective, vectors) -> np.ndarray | None:
+        """The previous function, brought to the new landmarks by its values there."""
+        if not (self.warm_start and hasattr(self, "dual_coef_")):
+            return None
+        if self.dual_coef_.shape[0] != objective.n_columns or self._is_precomputed():
+            return None
+        if getattr(self.landmark_vectors_, "shape", (0, 0))[1] != vectors.shape[1]:
+            return None
+        intercept = self._to_training_units(self.intercept_[None].astype(np.float64))
+        values = self._to_training_units(self._decide(vectors).astype(np.float64))
+        return objective.from_values(values, intercept.ravel() if self.fit_intercept else 0 * intercept.ravel())
+
+    def _to_training_units(self, values: np.ndarray) -> np.ndarray:
+        """Values of f in the units of the targets that the solver sees."""
+        return values
+
+    def _store_result(self, result: Result) -> None:
+        single = len(result.objective) == 1
+
+        def per_column(array):
+            return array[0] if single else array
+
+        self.objective_ = per_column(result.objective)
+        self.stationarity_ = per_column(result.stationarity)
+        self.n_sweeps_ = per_column(result.n_sweeps)
+        self.n_iter_ = len(result.history.objective)
+        self.history_ = {
+            "objective": [per_column(values) for values in result.history.objective],
+            "stationarity": [per_column(values) for values in result.history.stationarity],
+            "seconds": list(result.history.seconds),
+        }
+        self._warn_unless_converged(result)
+
+    def _warn_unless_converged(self, result: Result) -> None:
+        worst = result.stationarity.max()
+        reasons = set(result.reasons)
+        if StopReason.MAX_ITER in reasons:
+            warnings.warn(
+                f"The solver stopped after max_iter={self.max_iter} iterations with stationarity {worst:.2g}, above "
+                f"tol={self.tol:g}. Raise max_iter, or raise tol, or lower C, or scale the columns of X.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        elif StopReason.PRECISION in reasons and worst > self.tol:
+            warnings.warn(
+                f"The solver stopped with stationarity {worst:.2g}, above tol={self.tol:g}: in {self.dual_coef_.dtype} "
+                "no further decrease can be told from rounding error. Give X in float64, or raise tol.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    # ------------------------------------------------------------------ use
+
+    def _decision(self, X) -> np.ndarray:
+        """f(x) of each column, for checked or unchecked rows."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return self._decide(X)
+
+    def _decide(self, X) -> np.ndarray:
+        against = self.kernel_.against(self.landmark_vectors_)
+        n_threads = count_threads(self.n_jobs)
+        dtype = np.result_type(X.dtype, self.dual_coef_.dtype)
+        decision = np.empty((X.shape[0], len(self.dual_coef_)), dtype=dtype)
+        length = max(64, _PREDICTION_BLOCK_BYTES // (max(self.rank_, 1) * X.dtype.itemsize))
+
+        def fill(low: int) -> None:
+            part = slice(low, low + length)
+            decision[part] = against(X[part]) @ self.dual_coef_.T + self.intercept_
+
+        run([partial(fill, low) for low in range(0, X.shape[0], length)], n_threads)
+        return decision
+
+    def _trust(self, residuals: np.ndarray) -> np.ndarray:
+        loss = losses.get(self.loss)
+        value = loss.value(residuals)
+        return 1 - value / loss.bound if np.isfinite(loss.bound) else 1 / (1 + value)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._is_precomputed()
+        return tags

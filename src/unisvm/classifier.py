@@ -1,0 +1,296 @@
+"""The classifier."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassifierMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from unisvm._estimator import BaseUniSVM
+from unisvm.losses.base import CLASSIFICATION
+
+
+class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
+    """Kernel support vector classifier with any least-squares DC loss.
+
+    It minimises λ‖f‖² + mean ψ(1 − y f(x)) with C = 1/(2λm), as scikit-learn's SVC does for the hinge loss. The
+    kernel is approximated by `rank` landmark rows, so that a fit costs a few tens of sweeps over an m × rank matrix.
+    Several classes are fitted one against the rest, together.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="saturating"
+        A name from ``unisvm.losses.names("classification")``, or an instance with parameters of its own. The default
+        stops listening to rows that are far on the wrong side, and so shrugs off wrong labels.
+    C : float, default=1.0
+        Inverse of the regularisation, as in SVC: C = 1/(2λm), where m is the sum of the weights.
+    kernel : {"linear", "rbf", "laplacian", "poly", "sigmoid", "precomputed"}, Kernel or callable, default="rbf"
+        A callable is given two arrays of rows and returns the matrix between them, as in SVC.
+    gamma : float, "scale" or "auto", default="scale"
+        Of the rbf, laplacian, poly and sigmoid kernels. "scale" is 1/(n_features · X.var()), "auto" 1/n_features.
+    degree : float, default=3
+        Of the poly kernel.
+    coef0 : float, default=0.0
+        Of the poly and sigmoid kernels.
+    kernel_params : dict, optional
+        Further arguments of a kernel function.
+    rank : int or None, default=1000
+        Most landmarks. None uses the full kernel, which needs memory for m² numbers. When there are no more rows than
+        this, all distinct rows are landmarks.
+    rank_tol : float, default=1e-3
+        Use fewer landmarks when the trace they leave out falls below this share.
+    landmarks : {"rpcholesky", "pivoted_cholesky", "uniform"} or array, default="rpcholesky"
+        Randomly pivoted Cholesky on a sample of rows, greedily pivoted Cholesky on all rows, or rows at random. A 1-D
+        array of integers gives row numbers, a 2-D array the points themselves.
+    fit_intercept : bool, default=True
+        Whether to add an offset, which is not penalised.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the weights of each class's rows, as in SVC.
+    solver : {"lbfgs", "dca"} or a solver object, default="lbfgs"
+        "dca" is the paper's Algorithm 1, in ``unisvm.solvers.DCA`` with its variants.
+    tol : float, default=1e-4
+        Stop when one more step of the majoriser promises a relative decrease of the objective below this.
+    max_iter : int, default=1000
+        Most iterations.
+    warm_start : bool, default=False
+        Start from the function of the previous fit.
+    memory_limit : str, int, float or None, default=None
+        What the features may take: a size such as "4GB", bytes, or a share of the machine's memory. A fit that would
+        need more is refused before it starts.
+    n_jobs : int or None, default=None
+        Threads. None takes as many as NumPy's matrix products do, -1 all processors.
+    verbose : int, default=0
+        1 prints the stages of a fit, 2 each iteration.
+    random_state : int, RandomState or None, default=None
+        Chooses the landmarks.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels; the numbers of the columns for multilabel targets.
+    dual_coef_ : ndarray of shape (n_columns, rank)
+        Coefficients of the landmarks. There is one column for two classes.
+    intercept_ : ndarray of shape (n_columns,)
+    landmarks_ : ndarray of int or None
+        Row numbers of the landmarks; None when points were given.
+    landmark_vectors_ : ndarray or CSR matrix
+        The landmarks; their numbers for a precomputed kernel.
+    kernel_ : Kernel
+        The kernel with its gamma as a number.
+    rank_ : int
+        How many landmarks there are.
+    trace_error_ : float
+        The share of the kernel's trace that they leave out.
+    objective_, stationarity_ : float, or ndarray of shape (n_columns,)
+        The final objective, and the decrease that one more step of the majoriser promises, relative to it.
+    n_iter_ : int
+    n_sweeps_ : int, or ndarray of shape (n_columns,)
+        How often the training rows were swept.
+    history_ : dict of lists
+        ``objective``, ``stationarity`` and ``seconds``, one entry an iteration.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    UniSVMRegressor : The same for real targets.
+    sklearn.svm.SVC : The hinge loss with the full kernel.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from unisvm import UniSVMClassifier
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> y[:20] = 1 - y[:20]
+    >>> model = UniSVMClassifier(C=10.0, random_state=0).fit(X, y)
+    >>> model.score(X[20:], y[20:])
+    1.0
+    >>> bool((model.trust(X, y)[:20] < 0.5).all())
+    True
+    """
+
+    _task = CLASSIFICATION
+
+    def __init__(
+        self,
+        loss="saturating",
+        *,
+        C=1.0,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        kernel_params=None,
+        rank=1000,
+        rank_tol=1e-3,
+        landmarks="rpcholesky",
+        fit_intercept=True,
+        class_weight=None,
+        solver="lbfgs",
+        tol=1e-4,
+        max_iter=1000,
+        warm_start=False,
+        memory_limit=None,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.loss = loss
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.rank = rank
+        self.rank_tol = rank_tol
+        self.landmarks = landmarks
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            float32 stays float32. For a precomputed kernel, the square kernel matrix.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Labels of any type, or a multilabel indicator matrix.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 2 counts as one given twice.
+
+        Returns
+        -------
+        self : UniSVMClassifier
+        """
+        self._check_parameters()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], multi_output=True)
+        y = self._check_labels(y)
+        weights = self._check_weights(sample_weight, X)
+        if self.class_weight is not None:
+            weights = weights * compute_sample_weight(self.class_weight, y).astype(weights.dtype)
+        self._check_rows(X)
+        present = weights > 0
+        if y.ndim == 2:
+            classes = np.arange(y.shape[1])
+        else:
+            classes = np.unique(y[present])
+            if len(classes) < 2:
+                raise ValueError(
+                    f"A classifier needs rows of at least two classes, but all labels are {classes[0]!r}. "
+                    "Check y, or the rows of positive weight."
+                )
+        if self.warm_start and not np.array_equal(getattr(self, "classes_", classes), classes):
+            del self.dual_coef_
+        self.classes_ = classes
+        self._multilabel = y.ndim == 2
+        self._fit_columns(X, self._signs(y, X.dtype), weights)
+        return self
+
+    def _check_labels(self, y) -> np.ndarray:
+        if y.ndim == 2 and y.shape[1] == 1 and not sparse.issparse(y):
+            y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y")
+        if kind == "multilabel-indicator":
+            return y.toarray() if sparse.issparse(y) else np.asarray(y)
+        if kind == "multiclass-multioutput":
+            raise ValueError(
+                "y must be labels of shape (n_samples,) or a multilabel indicator matrix of zeros and ones; several "
+                "columns of classes are not supported. Wrap it in sklearn.multioutput.MultiOutputClassifier."
+            )
+        return y
+
+    def _signs(self, y: np.ndarray, dtype) -> np.ndarray:
+        """+1 and −1 for each column: the second of two classes, each of several, or each label."""
+        if y.ndim == 2:
+            member = y != 0
+        elif len(self.classes_) == 2:
+            member = (y == self.classes_[1])[:, None]
+        else:
+            member = y[:, None] == self.classes_
+        return np.where(member, dtype.type(1), dtype.type(-1))
+
+    def decision_function(self, X):
+        """Signed distance from the boundary, in units of the margin.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_columns)
+        """
+        decision = self._decision(X)
+        return decision.ravel() if decision.shape[1] == 1 and not self._multilabel else decision
+
+    def predict(self, X):
+        """The labels.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,) or (n_samples, n_labels)
+        """
+        check_is_fitted(self)
+        decision = self.decision_function(X)
+        if self._multilabel:
+            return (decision > 0).astype(int)
+        return self.classes_[(decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)]
+
+    def trust(self, X, y):
+        """How much the model believes each label, from 0 to 1: it falls with the row's loss.
+
+        For a bounded loss it is 1 − ψ(u)/sup ψ, so that a row near 0 was given up on: a suspect for a wrong label.
+        Otherwise it is 1/(1 + ψ(u)). With several classes the loss is that of the row's own class; with several
+        labels, the largest.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+
+        Returns
+        -------
+        trust : ndarray of shape (n_samples,)
+        """
+        decision = self._decision(X)
+        y = np.asarray(y.toarray() if sparse.issparse(y) else y)
+        check_consistent_length(decision, y)
+        if self._multilabel:
+            if y.shape != decision.shape:
+                raise ValueError(f"y must be an indicator matrix of shape {decision.shape}, got {y.shape}.")
+            margins = np.where(y != 0, decision, -decision)
+            return self._trust(1 - margins).min(axis=1)
+        y = column_or_1d(y)
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y has labels that the model was not trained on: {unknown[:5].tolist()}.")
+        codes = np.searchsorted(self.classes_, y)
+        if decision.shape[1] == 1:
+            margin = np.where(codes == 1, decision[:, 0], -decision[:, 0])
+        else:
+            margin = np.take_along_axis(decision, codes[:, None], axis=1)[:, 0]
+        return self._trust(1 - margin)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags

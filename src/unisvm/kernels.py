@@ -1,0 +1,360 @@
+"""Kernels: blocks of k(x, z), and the diagonal k(x, x) without the matrix.
+
+A kernel is called as ``kernel(X, Z)``. For many blocks of X against the same points, ``kernel.against(Z)`` does
+what depends on Z once and returns the function that is left.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.metrics.pairwise import laplacian_kernel
+from sklearn.utils.extmath import row_norms
+
+from unisvm._names import one_of
+
+Block = Callable[[Any], np.ndarray]
+
+# sparse landmarks are made dense up to this size: sparse rows times a dense matrix is several times faster
+_DENSE_BYTES = 2**28
+
+
+class Kernel(BaseEstimator):
+    """Base class of the kernels."""
+
+    #: whether the kernel matrix is positive semidefinite whatever the rows
+    is_psd: bool = True
+
+    def __call__(self, X, Z) -> np.ndarray:
+        """The matrix of k(x, z) for the rows x of X and z of Z, in X's precision."""
+        X, Z = (rows if sparse.issparse(rows) else np.asarray(rows) for rows in (X, Z))
+        return self.against(Z)(X)
+
+    @abstractmethod
+    def against(self, Z) -> Block:
+        """The function that maps a block of rows X to k(X, Z)."""
+
+    @abstractmethod
+    def diagonal(self, X) -> np.ndarray:
+        """k(x, x) for each row of X, in double precision."""
+
+    def diagonal_at(self, X, indices: np.ndarray) -> np.ndarray:
+        """The diagonal for some rows of X."""
+        return self.diagonal(X[indices])
+
+    def points(self, rows, indices: np.ndarray):
+        """What stands for the rows of these numbers in ``against``."""
+        return rows.take(indices)
+
+    def resolve(self, n_features: int, variance: Callable[[], float]) -> Kernel:
+        """A kernel whose gamma is a number. `variance` is called only if it is needed."""
+        gamma = getattr(self, "gamma", None)
+        if not isinstance(gamma, str):
+            if gamma is not None and not (np.isfinite(gamma) and gamma > 0):
+                raise ValueError(f"gamma must be a positive number, 'scale' or 'auto', got {gamma!r}.")
+            return self
+        if one_of("gamma", gamma, ("scale", "auto")) == "auto":
+            number = 1.0 / n_features
+        else:
+            spread = variance()
+            number = 1.0 / (n_features * spread) if spread > 0 else 1.0
+        return type(self)(**{**self.get_params(deep=False), "gamma": number})
+
+
+class _Dot(Kernel):
+    """Kernels that are a function of x·z."""
+
+    @abstractmethod
+    def _of_products(self, products: np.ndarray) -> np.ndarray:
+        """The kernel from x·z; may write over its argument."""
+
+    def against(self, Z):
+        Z = _dense_if_small(Z)
+        return lambda X: self._of_products(_products(X, Z))
+
+    def diagonal(self, X):
+        return self._of_products(row_norms(X, squared=True).astype(np.float64))
+
+
+class Linear(_Dot):
+    """k(x, z) = x·z.
+
+    Examples
+    --------
+    >>> from unisvm.kernels import Linear
+    >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    """
+
+    def _of_products(self, products):
+        return products
+
+
+class Polynomial(_Dot):
+    """k(x, z) = (γ x·z + coef0)^degree.
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto", default="scale"
+    degree : float, default=3
+    coef0 : float, default=0.0
+
+    Examples
+    --------
+    >>> from unisvm.kernels import Polynomial
+    >>> Polynomial(gamma=1.0, degree=2, coef0=1.0)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
+    """
+
+    def __init__(self, gamma: float | str = "scale", degree: float = 3, coef0: float = 0.0):
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+
+    @property
+    def is_psd(self):
+        return self.coef0 >= 0 and float(self.degree).is_integer()
+
+    def _of_products(self, products):
+        products *= float(self.gamma)
+        products += float(self.coef0)
+        return np.power(products, self.degree, out=products)
+
+
+class Sigmoid(_Dot):
+    """k(x, z) = tanh(γ x·z + coef0), which is positive semidefinite for few choices of its parameters.
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto", default="scale"
+    coef0 : float, default=0.0
+
+    Examples
+    --------
+    >>> from unisvm.kernels import Sigmoid
+    >>> Sigmoid(gamma=1.0)([[0.0, 0.0]], [[3.0, 4.0]])
+    array([[0.]])
+    """
+
+    is_psd = False
+
+    def __init__(self, gamma: float | str = "scale", coef0: float = 0.0):
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def _of_products(self, products):
+        products *= float(self.gamma)
+        products += float(self.coef0)
+        return np.tanh(products, out=products)
+
+
+class RBF(Kernel):
+    """k(x, z) = exp(−γ ‖x − z‖²).
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto", default="scale"
+
+    Examples
+    --------
+    >>> from unisvm.kernels import RBF
+    >>> RBF(gamma=0.5)([[1.0, 2.0]], [[1.0, 2.0], [1.0, 20.0]]).round(3)
+    array([[1., 0.]])
+    """
+
+    def __init__(self, gamma: float | str = "scale"):
+        self.gamma = gamma
+
+    def diagonal(self, X):
+        return np.ones(X.shape[0])
+
+    def against(self, Z):
+        gamma = float(self.gamma)
+        Z = _dense_if_small(Z)
+        # Distances do not change when the origin moves to the middle of Z, but far fewer digits cancel.
+        # Sparse rows stay where they are: moving them would fill in their zeros.
+        origin = None if sparse.issparse(Z) else np.mean(Z, axis=0, dtype=np.float64)
+        prepared: dict[tuple[bool, np.dtype], tuple[Any, np.ndarray]] = {}
+
+        def prepare(moved: bool, dtype: np.dtype):
+            if (moved, dtype) not in prepared:
+                points = (Z.astype(np.float64) - origin) if moved else Z.astype(np.float64)
+                norms = row_norms(points, squared=True)
+                prepared[moved, dtype] = (points * (2 * gamma)).astype(dtype), gamma * norms
+            return prepared[moved, dtype]
+
+        def block(X):
+            moved = origin is not None and not sparse.issparse(X)
+            X = X - origin.astype(X.dtype) if moved else X
+            X_norms = gamma * row_norms(X, squared=True).astype(np.float64)
+            points, norms = prepare(moved, X.dtype)
+            # The exponent is a difference of numbers as large as γ(‖x‖² + ‖z‖²): where single precision would
+            # leave an error of 1e-4 in it, the block is worked out in double precision.
+            wanted = X.dtype
+            if (X_norms.max(initial=0.0) + norms.max(initial=0.0)) * np.finfo(wanted).eps > 1e-4:
+                X = X.astype(np.float64)
+                points, norms = prepare(moved, X.dtype)
+            exponent = _products(X, points)
+            exponent -= X_norms.astype(X.dtype)[:, None]
+            exponent -= norms.astype(X.dtype)
+            np.minimum(exponent, 0, out=exponent)
+            return np.exp(exponent, out=exponent).astype(wanted, copy=False)
+
+        return block
+
+
+class Laplacian(Kernel):
+    """k(x, z) = exp(−γ ‖x − z‖₁).
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto", default="scale"
+
+    Examples
+    --------
+    >>> from unisvm.kernels import Laplacian
+    >>> Laplacian(gamma=1.0)([[1.0, 2.0]], [[1.0, 2.0]])
+    array([[1.]])
+    """
+
+    def __init__(self, gamma: float | str = "scale"):
+        self.gamma = gamma
+
+    def diagonal(self, X):
+        return np.ones(X.shape[0])
+
+    def against(self, Z):
+        def block(X):
+            # scikit-learn measures distances between two dense or between two sparse matrices only
+            points = sparse.csr_array(Z) if sparse.issparse(X) and not sparse.issparse(Z) else Z
+            if sparse.issparse(points) and not sparse.issparse(X):
+                points = points.toarray()
+            return laplacian_kernel(X, points, gamma=float(self.gamma)).astype(X.dtype, copy=False)
+
+        return block
+
+
+class Precomputed(Kernel):
+    """The rows are themselves rows of a kernel matrix; a point is the number of a column."""
+
+    def against(self, Z):
+        columns = np.asarray(Z)
+        return lambda X: np.ascontiguousarray(X[:, columns].toarray() if sparse.issparse(X) else X[:, columns])
+
+    def diagonal(self, X):
+        return np.asarray(X.diagonal(), dtype=np.float64)
+
+    def diagonal_at(self, X, indices):
+        return np.asarray(X[indices, indices], dtype=np.float64).ravel()
+
+    def points(self, rows, indices):
+        return np.asarray(indices)
+
+
+class Function(Kernel):
+    """A user's function ``function(X, Z, **params)`` that returns the matrix of k(x, z), as in scikit-learn's SVC.
+
+    Parameters
+    ----------
+    function : callable
+    params : dict, optional
+        Further arguments.
+
+    Examples
+    --------
+    >>> from unisvm.kernels import Function
+    >>> Function(lambda X, Z, power: (X @ Z.T) ** power, {"power": 2})(np.ones((1, 3)), np.ones((1, 3)))
+    array([[9.]])
+    """
+
+    is_psd = False
+
+    def __init__(self, function: Callable[..., Any], params: dict[str, Any] | None = None):
+        self.function = function
+        self.params = params
+
+    def against(self, Z):
+        def block(X):
+            matrix = np.asarray(self.function(X, Z, **(self.params or {})))
+            if matrix.shape != (X.shape[0], Z.shape[0]):
+                raise ValueError(
+                    f"The kernel function must return a matrix with a row for each row of its first argument and a "
+                    f"column for each row of its second: expected shape {(X.shape[0], Z.shape[0])}, got {matrix.shape}."
+                )
+            if not np.isfinite(matrix).all():
+                raise ValueError("The kernel function returned NaN or infinity.")
+            return matrix.astype(X.dtype, copy=False)
+
+        return block
+
+    def diagonal(self, X):
+        # small squares along the diagonal: the function only makes matrices
+        side = 32
+        blocks = (X[start : start + side] for start in range(0, X.shape[0], side))
+        return np.concatenate([self(block, block).diagonal() for block in blocks]).astype(np.float64)
+
+
+NAMES = ("linear", "rbf", "laplacian", "poly", "sigmoid", "precomputed")
+
+
+def get(kernel, *, gamma="scale", degree=3, coef0=0.0, kernel_params=None) -> Kernel:
+    """The kernel of that name, function or object.
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel
+        A name; a function of two arrays of rows that returns the matrix between them; or a kernel object, which
+        brings its own parameters.
+    gamma, degree, coef0
+        Parameters of the named kernels.
+    kernel_params : dict, optional
+        Further arguments of a kernel function.
+
+    Returns
+    -------
+    kernel : Kernel
+
+    Examples
+    --------
+    >>> from unisvm import kernels
+    >>> kernels.get("rbf", gamma=0.5)
+    RBF(gamma=0.5)
+    """
+    if kernel_params is not None and (isinstance(kernel, str | Kernel) or not callable(kernel)):
+        raise ValueError("kernel_params are the arguments of a kernel function; the kernel given here takes none.")
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel):
+        return Function(kernel, kernel_params)
+    match one_of("kernel", kernel, NAMES):
+        case "linear":
+            return Linear()
+        case "rbf":
+            return RBF(gamma)
+        case "laplacian":
+            return Laplacian(gamma)
+        case "poly":
+            return Polynomial(gamma, degree, coef0)
+        case "sigmoid":
+            return Sigmoid(gamma, coef0)
+        case _:
+            return Precomputed()
+
+
+def _dense_if_small(Z):
+    if sparse.issparse(Z) and Z.shape[0] * Z.shape[1] * Z.dtype.itemsize <= _DENSE_BYTES:
+        return Z.toarray()
+    return Z
+
+
+def _products(X, Z) -> np.ndarray:
+    """X Zᵀ as a dense array in X's precision."""
+    if not sparse.issparse(X) and not sparse.issparse(Z):
+        return X @ Z.T.astype(X.dtype, copy=False)
+    products = X @ Z.T
+    return (products.toarray() if sparse.issparse(products) else np.asarray(products)).astype(X.dtype, copy=False)

@@ -1,0 +1,95 @@
+"""What a loss is: a pointwise function of the residual, and its least-squares DC constant."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+CLASSIFICATION = "classification"
+REGRESSION = "regression"
+TASKS = (CLASSIFICATION, REGRESSION)
+
+
+class Loss(BaseEstimator, ABC):
+    """Base class of the losses ψ(u) for which A u² − ψ(u) is convex.
+
+    The residual is u = 1 − y f(x) for classification and u = y − f(x) for regression.
+    A loss knows nothing of kernels, labels or weights.
+
+    Subclasses state `name`, `tasks` and `ranges` and supply `_value`, `_derivative` and `A`; the two
+    functions are given a floating array, and overflow inside them is not reported.
+
+    Attributes
+    ----------
+    A : float
+        The smallest constant for which A u² − ψ(u) is convex.
+    bound : float
+        The supremum of ψ, infinite when the loss grows without limit.
+    is_convex : bool
+    tasks : frozenset of {"classification", "regression"}
+    """
+
+    name: ClassVar[str]
+    tasks: frozenset[str]
+    #: what each parameter may be, as (lowest, highest, whether the lowest itself is allowed)
+    ranges: ClassVar[dict[str, tuple[float, float, bool]]] = {}
+    is_convex: bool = False
+
+    @property
+    @abstractmethod
+    def A(self) -> float: ...
+
+    @property
+    def bound(self) -> float:
+        return np.inf
+
+    @abstractmethod
+    def _value(self, u: np.ndarray) -> np.ndarray: ...
+
+    @abstractmethod
+    def _derivative(self, u: np.ndarray) -> np.ndarray: ...
+
+    def value(self, u: Any) -> np.ndarray:
+        """ψ(u), elementwise, in the precision of u."""
+        with np.errstate(over="ignore", under="ignore"):
+            return self._value(_as_floating(u))
+
+    def derivative(self, u: Any) -> np.ndarray:
+        """ψ'(u), elementwise, in the precision of u; 0 where a truncated loss has its kink."""
+        with np.errstate(over="ignore", under="ignore"):
+            return self._derivative(_as_floating(u))
+
+    def validate(self) -> Loss:
+        """Raise when a parameter is out of range; return the loss itself.
+
+        Returns
+        -------
+        loss : Loss
+        """
+        for parameter, (low, high, closed) in self.ranges.items():
+            number = getattr(self, parameter)
+            real = isinstance(number, Real) and not isinstance(number, bool)
+            if not (real and (number >= low if closed else number > low) and number < high):
+                left = "[" if closed else "("
+                raise ValueError(
+                    f"{type(self).__name__}: {parameter} must be a number in {left}{low:g}, {high:g}), got {number!r}."
+                )
+        return self
+
+
+def _as_floating(u: Any) -> np.ndarray:
+    u = np.asarray(u)
+    return u if np.issubdtype(u.dtype, np.floating) else u.astype(np.float64)
+
+
+POSITIVE = (0.0, np.inf, False)
+NON_NEGATIVE = (0.0, np.inf, True)
+FRACTION = (0.0, 1.0, False)
+AT_LEAST_TWO = (2.0, np.inf, True)
+BOTH = frozenset(TASKS)
+ONLY_CLASSIFICATION = frozenset({CLASSIFICATION})
+ONLY_REGRESSION = frozenset({REGRESSION})

@@ -1,0 +1,181 @@
+"""A user's own loss, checked before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from unisvm.losses.base import TASKS, Loss
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+# where a user's ψ is looked at: densely near 0, where losses bend, and far out, where they saturate
+_NEAR = np.linspace(-20, 20, 4001)
+_FAR = np.geomspace(20, 1e6, 200)[1:]
+_GRID = np.concatenate([-_FAR[::-1], _NEAR, _FAR])
+
+
+class CustomLoss(Loss):
+    """A loss given by two functions. Build it with `unisvm.losses.custom`, which checks them.
+
+    Parameters
+    ----------
+    value_function, derivative_function : callable
+        ψ and ψ', each taking and returning an array.
+    curvature : float
+        The constant A.
+    task : {"classification", "regression", "both"}
+    upper_bound : float, default=inf
+        The supremum of ψ.
+    convex : bool, default=False
+    """
+
+    name = "custom"
+
+    def __init__(
+        self,
+        value_function: Function,
+        derivative_function: Function,
+        curvature: float,
+        task: str,
+        upper_bound: float = np.inf,
+        convex: bool = False,
+    ):
+        self.value_function = value_function
+        self.derivative_function = derivative_function
+        self.curvature = curvature
+        self.task = task
+        self.upper_bound = upper_bound
+        self.convex = convex
+
+    @property
+    def A(self):
+        return self.curvature
+
+    @property
+    def bound(self):
+        return self.upper_bound
+
+    @property
+    def is_convex(self):
+        return self.convex
+
+    @property
+    def tasks(self):
+        return frozenset(TASKS if self.task == "both" else [self.task])
+
+    def _value(self, u):
+        return np.asarray(self.value_function(u)).astype(u.dtype, copy=False)
+
+    def _derivative(self, u):
+        return np.asarray(self.derivative_function(u)).astype(u.dtype, copy=False)
+
+
+def custom(value: Function, derivative: Function, A: float | None = None, *, task: str) -> CustomLoss:
+    """Make a loss out of ψ and ψ'.
+
+    Both are looked at on a grid that reaches from −10⁶ to 10⁶: ψ' must be the derivative of ψ, ψ must not be
+    negative, and A u² − ψ(u) must be convex.
+
+    Parameters
+    ----------
+    value, derivative : callable
+        ψ and ψ', each mapping an array of residuals to an array of the same shape. The residual is 1 − y f(x)
+        for classification and y − f(x) for regression. Use module-level functions if the model is to be pickled.
+    A : float, optional
+        A constant for which A u² − ψ(u) is convex; the smallest is best. Found numerically when not given.
+    task : {"classification", "regression", "both"}
+        What the loss is for.
+
+    Returns
+    -------
+    loss : CustomLoss
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unisvm import losses
+    >>> geman_mcclure = losses.custom(
+    ...     lambda u: u**2 / (1 + u**2), lambda u: 2 * u / (1 + u**2) ** 2, task="regression"
+    ... )
+    >>> round(geman_mcclure.A, 3), geman_mcclure.is_convex, round(geman_mcclure.bound, 3)
+    (1.0, False, 1.0)
+    """
+    if task not in (*TASKS, "both"):
+        raise ValueError(f"task must be 'classification', 'regression' or 'both', got {task!r}.")
+    if A is not None and not (np.isfinite(A) and A > 0):
+        raise ValueError(f"A must be a positive number or None, got {A!r}.")
+    values, slopes = (_evaluated(function, name) for function, name in ((value, "value"), (derivative, "derivative")))
+    if values.min() < 0:
+        raise ValueError(f"A loss must not be negative, but value({_GRID[values.argmin()]:g}) = {values.min():g}.")
+    _check_derivative(value, slopes)
+    steepest, where = _steepest_rise(derivative, slopes)
+    if A is None:
+        A = steepest / 2
+    elif steepest > 2 * A * (1 + 1e-6):
+        raise ValueError(
+            f"A u² − ψ(u) is not convex for A = {A:g}: near u = {where:.6g} the derivative rises with slope "
+            f"{steepest:g} > 2A. Use A ≥ {steepest / 2:g}, or leave A out to have it found."
+        )
+    flat = np.allclose(values[[0, -1]], values[[100, -101]], rtol=1e-3, atol=0)
+    return CustomLoss(
+        value,
+        derivative,
+        curvature=float(A),
+        task=task,
+        upper_bound=float(values.max()) if flat else np.inf,
+        convex=bool((np.diff(slopes) >= -1e-9 * max(1.0, np.abs(slopes[np.abs(_GRID) <= 20]).max())).all()),
+    )
+
+
+def _evaluated(function: Function, name: str) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        result = np.asarray(function(_GRID.copy()), dtype=float)
+    if result.shape != _GRID.shape:
+        raise ValueError(
+            f"{name} must return an array of its argument's shape; for {_GRID.shape} it gave {result.shape}."
+        )
+    if not np.isfinite(result).all():
+        raise ValueError(f"{name} is not finite at u = {_GRID[~np.isfinite(result)][0]:g}.")
+    return result
+
+
+def _check_derivative(value: Function, slopes: np.ndarray) -> None:
+    inner = slice(200, -200, 7)
+    u, h = _GRID[inner], 1e-5
+    difference = (np.asarray(value(u + h)) - np.asarray(value(u - h))) / (2 * h)
+    # at a kink the difference lies between the slopes on both sides
+    around = np.stack([slopes[199 + k : len(slopes) - 201 + k : 7] for k in range(3)])
+    slack = 1e-4 * (1 + np.abs(difference))
+    bad = (difference < around.min(0) - slack) | (difference > around.max(0) + slack)
+    if bad.any():
+        raise ValueError(
+            f"derivative is not the derivative of value: at u = {u[bad][0]:.6g} the difference quotient is "
+            f"{difference[bad][0]:.6g}, derivative gives {around[1][bad][0]:.6g}."
+        )
+
+
+def _steepest_rise(derivative: Function, slopes: np.ndarray) -> tuple[float, float]:
+    """The supremum of the slope of ψ', and where it is; raises when ψ' jumps upwards."""
+    rise = np.diff(slopes) / np.diff(_GRID)
+    best, where = -np.inf, 0.0
+    for cell in np.argsort(rise)[-5:]:
+        low, high = _GRID[max(cell - 1, 0)], _GRID[min(cell + 2, len(_GRID) - 1)]
+        steepest = previous = rise[cell]
+        while high - low > 1e-6 * max(1.0, abs(low)):
+            u = np.linspace(low, high, 49)
+            slope = np.diff(np.asarray(derivative(u), dtype=float)) / (u[1] - u[0])
+            top = int(slope.argmax())
+            previous, steepest = steepest, slope[top]
+            low, high = u[max(top - 1, 0)], u[min(top + 2, len(u) - 1)]
+        if steepest > 1.5 * previous > 0:
+            raise ValueError(
+                f"Not a least-squares DC loss: its derivative jumps upwards near u = {low:.6g}, so that A u² − ψ(u) "
+                "is not convex there for any A. Smooth the kink, for example max(u, 0) by log(1 + exp(p u))/p."
+            )
+        if steepest > best:
+            best, where = steepest, low
+    if best <= 0:
+        raise ValueError("The derivative never rises: a loss must bend upwards somewhere.")
+    return best, where

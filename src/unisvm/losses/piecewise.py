@@ -1,0 +1,170 @@
+"""Losses glued together from polynomials: the ramp, Huber's, its truncation, Tukey's biweight."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unisvm.losses.base import ONLY_CLASSIFICATION, ONLY_REGRESSION, POSITIVE, Loss
+
+
+class QuadraticRamp(Loss):
+    """The ramp min(max(u, 0), a) smoothed by two parabolas that meet at u = a/2.
+
+    Parameters
+    ----------
+    a : float, default=2.0
+        The height and the length of the ramp.
+
+    Examples
+    --------
+    >>> from unisvm.losses import QuadraticRamp
+    >>> QuadraticRamp(a=2.0).value([-1.0, 1.0, 3.0])
+    array([0., 1., 2.])
+    """
+
+    name = "quadratic_ramp"
+    tasks = ONLY_CLASSIFICATION
+    ranges = {"a": POSITIVE}
+
+    def __init__(self, a: float = 2.0):
+        self.a = a
+        self.validate()
+
+    @property
+    def A(self):
+        return 2 / float(self.a)
+
+    @property
+    def bound(self):
+        return float(self.a)
+
+    def _value(self, u):
+        a = float(self.a)
+        u = np.clip(u, 0, a)
+        return np.where(u <= a / 2, (2 / a) * u**2, a - (2 / a) * (a - u) ** 2)
+
+    def _derivative(self, u):
+        a = float(self.a)
+        u = np.clip(u, 0, a)
+        return (4 / a) * np.minimum(u, a - u)
+
+
+class Huber(Loss):
+    """ψ(u) = u²/(2δ) for |u| < δ and |u| − δ/2 beyond.
+
+    Parameters
+    ----------
+    delta : float, default=0.1
+        Where the loss turns from quadratic to linear, in units of the target's robust scale.
+
+    Examples
+    --------
+    >>> from unisvm.losses import Huber
+    >>> Huber(delta=1.0).value([0.5, 2.0])
+    array([0.125, 1.5  ])
+    """
+
+    name = "huber"
+    tasks = ONLY_REGRESSION
+    ranges = {"delta": POSITIVE}
+    is_convex = True
+
+    def __init__(self, delta: float = 0.1):
+        self.delta = delta
+        self.validate()
+
+    @property
+    def A(self):
+        return 1 / (2 * float(self.delta))
+
+    def _value(self, u):
+        delta, size = float(self.delta), np.abs(u)
+        inside = np.minimum(size, delta)
+        return inside**2 / (2 * delta) + (size - inside)
+
+    def _derivative(self, u):
+        return np.clip(u / float(self.delta), -1, 1)
+
+
+class TruncatedHuber(Huber):
+    """ψ(u) = min(Huber(u), a).
+
+    Parameters
+    ----------
+    delta : float, default=0.1
+        Where the loss turns from quadratic to linear, in units of the target's robust scale.
+    a : float, default=2.0
+        The most that one row can cost.
+
+    Examples
+    --------
+    >>> from unisvm.losses import TruncatedHuber
+    >>> TruncatedHuber(delta=1.0, a=2.0).value([0.5, 2.0, 100.0])
+    array([0.125, 1.5  , 2.   ])
+    """
+
+    name = "truncated_huber"
+    ranges = {"delta": POSITIVE, "a": POSITIVE}
+    is_convex = False
+
+    def __init__(self, delta: float = 0.1, a: float = 2.0):
+        self.delta = delta
+        self.a = a
+        self.validate()
+
+    @property
+    def bound(self):
+        return float(self.a)
+
+    @property
+    def cut(self) -> float:
+        """The |u| at which Huber's loss reaches a."""
+        delta, a = float(self.delta), float(self.a)
+        return a + delta / 2 if a > delta / 2 else float(np.sqrt(2 * delta * a))
+
+    def _value(self, u):
+        return np.minimum(super()._value(u), float(self.a))
+
+    def _derivative(self, u):
+        return np.where(np.abs(u) < self.cut, super()._derivative(u), u.dtype.type(0))
+
+
+class Tukey(Loss):
+    """Tukey's biweight, ψ(u) = (c²/6)(1 − max(1 − u²/c², 0)³).
+
+    Parameters
+    ----------
+    c : float, default=4.685
+        The |u| beyond which a row has no pull at all, in units of the target's robust scale.
+
+    Examples
+    --------
+    >>> from unisvm.losses import Tukey
+    >>> Tukey(c=1.0).derivative([0.5, 2.0])
+    array([0.28125, 0.     ])
+    """
+
+    name = "tukey"
+    tasks = ONLY_REGRESSION
+    ranges = {"c": POSITIVE}
+    A = 0.5
+
+    def __init__(self, c: float = 4.685):
+        self.c = c
+        self.validate()
+
+    @property
+    def bound(self):
+        return float(self.c) ** 2 / 6
+
+    def _inside(self, u):
+        """max(1 − u²/c², 0)."""
+        return 1 - np.minimum(np.abs(u) / float(self.c), 1) ** 2
+
+    def _value(self, u):
+        # 1 − (1 − t)³ = t (3 − 3t + t²) keeps its digits for small t
+        t = np.minimum(np.abs(u) / float(self.c), 1) ** 2
+        return self.bound * (t * (3 - 3 * t + t * t))
+
+    def _derivative(self, u):
+        return np.clip(u, -float(self.c), float(self.c)) * self._inside(u) ** 2

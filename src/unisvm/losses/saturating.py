@@ -1,0 +1,223 @@
+"""Smooth losses that stop listening to a row, or nearly so, once its residual is large."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+
+from unisvm.losses.base import AT_LEAST_TWO, ONLY_CLASSIFICATION, ONLY_REGRESSION, POSITIVE, Loss
+
+# e^−t is 0 in double precision beyond this, so that powers of larger residuals need not be formed
+_EXP_UNDERFLOW = 750.0
+
+
+class Saturating(Loss):
+    """ψ(u) = a (1 − exp(−max(u, 0)ᶜ/b)).
+
+    Parameters
+    ----------
+    a : float, default=2.0
+        The most that one row can cost.
+    b : float, default=2.0
+        How large a residual must be to saturate.
+    c : float, default=4.0
+        How flat the loss is near 0 and how sharply it rises, at least 2.
+
+    Examples
+    --------
+    >>> from unisvm.losses import Saturating
+    >>> Saturating(a=2.0, b=2.0, c=4.0).value([0.0, 5.0])
+    array([0., 2.])
+    """
+
+    name = "saturating"
+    tasks = ONLY_CLASSIFICATION
+    ranges = {"a": POSITIVE, "b": POSITIVE, "c": AT_LEAST_TWO}
+
+    def __init__(self, a: float = 2.0, b: float = 2.0, c: float = 4.0):
+        self.a = a
+        self.b = b
+        self.c = c
+        self.validate()
+
+    @property
+    def A(self):
+        a, b, c = float(self.a), float(self.b), float(self.c)
+        # ψ'' is largest at uᶜ = b h
+        h = (3 * (c - 1) - np.sqrt(5 * c * c - 6 * c + 1)) / (2 * c)
+        return float(a * c / b ** (2 / c) * ((c - 1) * h ** (1 - 2 / c) - c * h ** (2 - 2 / c)) * np.exp(-h) / 2)
+
+    @property
+    def bound(self):
+        return float(self.a)
+
+    def _clipped(self, u):
+        return np.clip(u, 0, float(_EXP_UNDERFLOW * self.b) ** (1 / float(self.c)))
+
+    def _value(self, u):
+        a, b, c = float(self.a), float(self.b), float(self.c)
+        return -a * np.expm1(-(self._clipped(u) ** c) / b)
+
+    def _derivative(self, u):
+        a, b, c = float(self.a), float(self.b), float(self.c)
+        u = self._clipped(u)
+        return (a * c / b) * u ** (c - 1) * np.exp(-(u**c) / b)
+
+
+class Feng(Saturating):
+    """ψ(u) = a (1 − exp(−max(u, 0)²/a)), the smooth truncated squared hinge of Feng et al.
+
+    Parameters
+    ----------
+    a : float, default=2.0
+        The most that one row can cost.
+
+    Examples
+    --------
+    >>> from unisvm.losses import Feng
+    >>> Feng(a=2.0).A
+    1.0
+    """
+
+    name = "feng"
+    ranges = {"a": POSITIVE}
+    c = 2.0
+    A = 1.0
+
+    def __init__(self, a: float = 2.0):
+        self.a = a
+        self.validate()
+
+    @property
+    def b(self):
+        return self.a
+
+
+class LogSaturating(Loss):
+    """ψ(u) = a log(1 + max(u, 0)ᶜ/b): grows for ever, but ever more slowly.
+
+    Parameters
+    ----------
+    a : float, default=2.0
+    b : float, default=2.0
+    c : float, default=4.0
+        At least 2.
+
+    Examples
+    --------
+    >>> from unisvm.losses import LogSaturating
+    >>> LogSaturating().value(-1.0)
+    np.float64(0.0)
+    """
+
+    name = "log_saturating"
+    tasks = ONLY_CLASSIFICATION
+    ranges = {"a": POSITIVE, "b": POSITIVE, "c": AT_LEAST_TWO}
+
+    def __init__(self, a: float = 2.0, b: float = 2.0, c: float = 4.0):
+        self.a = a
+        self.b = b
+        self.c = c
+        self.validate()
+
+    @property
+    def A(self):
+        a, b, c = float(self.a), float(self.b), float(self.c)
+        # ψ'' = a c b^(−2/c) t^(1−2/c) (c − 1 − t)/(1 + t)² with t = uᶜ/b, largest at the smaller root of
+        # 2t² − (c + 4)(c − 1) t + (c − 2)(c − 1) = 0
+        half = (c + 4) * (c - 1) / 2
+        t = (c - 2) * (c - 1) / (half + np.sqrt(half**2 - 2 * (c - 2) * (c - 1)))
+        return float(a * c / b ** (2 / c) * t ** (1 - 2 / c) * (c - 1 - t) / (1 + t) ** 2 / 2)
+
+    def _log_ratio(self, u):
+        """log(uᶜ/b), −∞ where u ≤ 0."""
+        with np.errstate(divide="ignore"):
+            return float(self.c) * np.log(np.maximum(u, 0)) - float(np.log(self.b))
+
+    def _value(self, u):
+        return float(self.a) * np.logaddexp(0, self._log_ratio(u)).astype(u.dtype, copy=False)
+
+    def _derivative(self, u):
+        slope = float(self.a) * float(self.c) * expit(self._log_ratio(u))
+        return np.divide(slope, u, out=np.zeros_like(u), where=u > 0)
+
+
+class Welsch(Loss):
+    """ψ(u) = a (1 − exp(−u²/b)), the saturating loss for both signs of the residual.
+
+    Parameters
+    ----------
+    a : float, default=2.0
+        The most that one row can cost.
+    b : float, default=2.0
+        How large a squared residual must be to saturate.
+
+    Examples
+    --------
+    >>> from unisvm.losses import Welsch
+    >>> Welsch().value([0.0, -20.0, 20.0])
+    array([0., 2., 2.])
+    """
+
+    name = "welsch"
+    tasks = ONLY_REGRESSION
+    ranges = {"a": POSITIVE, "b": POSITIVE}
+
+    def __init__(self, a: float = 2.0, b: float = 2.0):
+        self.a = a
+        self.b = b
+        self.validate()
+
+    @property
+    def A(self):
+        return float(self.a) / float(self.b)
+
+    @property
+    def bound(self):
+        return float(self.a)
+
+    def _clipped(self, u):
+        largest = float(np.sqrt(_EXP_UNDERFLOW * self.b))
+        return np.clip(u, -largest, largest)
+
+    def _value(self, u):
+        return -float(self.a) * np.expm1(-(self._clipped(u) ** 2) / float(self.b))
+
+    def _derivative(self, u):
+        u = self._clipped(u)
+        return (2 * float(self.a) / float(self.b)) * u * np.exp(-(u**2) / float(self.b))
+
+
+class Cauchy(Loss):
+    """ψ(u) = a log(1 + u²/a).
+
+    Parameters
+    ----------
+    a : float, default=2.0
+        The squared residual beyond which the loss turns from quadratic to logarithmic.
+
+    Examples
+    --------
+    >>> from unisvm.losses import Cauchy
+    >>> Cauchy(a=1.0).derivative([-1.0, 0.0, 1.0])
+    array([-1.,  0.,  1.])
+    """
+
+    name = "cauchy"
+    tasks = ONLY_REGRESSION
+    ranges = {"a": POSITIVE}
+    A = 1.0
+
+    def __init__(self, a: float = 2.0):
+        self.a = a
+        self.validate()
+
+    def _value(self, u):
+        # beyond `large` the 1 in log(1 + v²) no longer counts and v² could overflow
+        large = 1e8
+        v = np.abs(u) / float(np.sqrt(self.a))
+        return float(self.a) * (np.log1p(np.minimum(v, large) ** 2) + 2 * np.log(np.maximum(v / large, 1)))
+
+    def _derivative(self, u):
+        v = u / float(np.sqrt(self.a))
+        return 2 * float(np.sqrt(self.a)) * v / (1 + v * v)

@@ -1,0 +1,100 @@
+"""The regularised risk λ‖f‖² + mean loss of many columns: one sweep over the rows gives values and gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unisvm.features import FeatureMap
+from unisvm.losses.base import CLASSIFICATION, Loss
+
+
+class Objective:
+    """F(w) = λ‖w‖² + (1/Σs) Σ s_i ψ(r_i) for each column of targets.
+
+    Columns are independent problems that share the features. With an intercept, the last coordinate of w is the
+    value of f at the mean of the features.
+
+    Parameters
+    ----------
+    rows : row store
+        Holds the targets, one column each, and the weights.
+    features
+        What `rows.build` made of the feature map.
+    feature_map : FeatureMap
+    loss : Loss
+    penalty : float
+        λ.
+    task : {"classification", "regression"}
+        Whether the residual is 1 − y f(x) or y − f(x).
+    centre : ndarray or None
+        The mean of the features when there is an intercept.
+    """
+
+    def __init__(
+        self, rows, features, feature_map: FeatureMap, loss: Loss, penalty: float, task: str, centre: np.ndarray | None
+    ):
+        self.rows = rows
+        self.features = features
+        self.feature_map = feature_map
+        self.loss = loss
+        self.penalty = penalty
+        self.margins = task == CLASSIFICATION
+        self.centre = centre
+        self.total = rows.total_weight
+        self.n_columns = rows.targets.shape[1]
+
+    def __call__(self, W: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values and gradients at W, whose j-th column belongs to the targets' column ``columns[j]``."""
+        dual, intercept = self.to_dual(W)
+        all_columns = np.array_equal(columns, np.arange(self.n_columns))
+        loss = self.loss
+
+        def block(features, targets, weights):
+            y = targets if all_columns else targets[:, columns]
+            f = features @ dual
+            f += intercept
+            if self.margins:
+                u = 1 - y * f
+                pull = weights * y * loss.derivative(u)
+            else:
+                u = y - f
+                pull = weights * loss.derivative(u)
+            risk = np.einsum("ij,ij->j", np.broadcast_to(weights, u.shape), loss.value(u), dtype=np.float64)
+            return features.T @ pull, pull.sum(axis=0, dtype=np.float64), risk
+
+        correlation, pulls, risk = self.rows.reduce(block, self.features)
+        body = W if self.centre is None else W[:-1]
+        gradient = -self.correlation(correlation, pulls)
+        gradient[: len(body)] += 2 * self.penalty * body
+        return self.penalty * np.einsum("ij,ij->j", body, body) + risk / self.total, gradient
+
+    def correlate_targets(self) -> np.ndarray:
+        """The mean of y times the features, one column for each column of targets."""
+
+        def block(features, targets, weights):
+            weighted = weights * targets
+            return features.T @ weighted, weighted.sum(axis=0, dtype=np.float64)
+
+        return self.correlation(*self.rows.reduce(block, self.features))
+
+    def correlation(self, products: np.ndarray, sums: np.ndarray) -> np.ndarray:
+        """Mean of v times the centred features, from Σ K(x, B) v and Σ v."""
+        body = self.feature_map.from_values(products) / self.total
+        if self.centre is None:
+            return body
+        mean = sums / self.total
+        return np.concatenate([body - np.outer(self.centre, mean), mean[None]])
+
+    def to_dual(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients on the landmarks and intercepts, in the rows' precision."""
+        dtype = self.rows.dtype
+        if self.centre is None:
+            return self.feature_map.to_dual(W).astype(dtype), np.zeros(W.shape[1], dtype)
+        return self.feature_map.to_dual(W[:-1]).astype(dtype), (W[-1] - self.centre @ W[:-1]).astype(dtype)
+
+    def from_values(self, values: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """W of the functions with these values at the landmarks, intercept included."""
+        body = self.feature_map.from_values(values - intercept)
+        if self.centre is None:
+            return body
+        return np.concatenate([body, (intercept + self.centre @ body)[None]])

@@ -1,0 +1,215 @@
+"""The regressor."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from unisvm._estimator import BaseUniSVM
+from unisvm.losses.base import REGRESSION
+
+
+class UniSVMRegressor(RegressorMixin, BaseUniSVM):
+    """Kernel support vector regressor with any least-squares DC loss.
+
+    It minimises λ‖f‖² + mean ψ((y − f(x))/scale) with C = 1/(2λm), where scale is the target's robust scale: 1.4826
+    times the median distance from its median. Fitting a·y + b therefore gives a·f + b, and the widths of the losses
+    are in units of that scale. Several targets are fitted together.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="huber"
+        A name from ``unisvm.losses.names("regression")``, or an instance with parameters of its own.
+    C : float, default=1.0
+        Inverse of the regularisation, as in SVR for a target divided by its scale.
+    kernel, gamma, degree, coef0, kernel_params
+        The kernel, as in `UniSVMClassifier`.
+    rank, rank_tol, landmarks
+        Its approximation, as in `UniSVMClassifier`.
+    fit_intercept : bool, default=True
+        Whether to add an offset, which is not penalised. Without it the target is scaled but not shifted.
+    solver, tol, max_iter, warm_start, memory_limit, n_jobs, verbose, random_state
+        As in `UniSVMClassifier`.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n_targets, rank)
+        Coefficients of the landmarks, in the target's units.
+    intercept_ : ndarray of shape (n_targets,)
+    target_scale_ : ndarray of shape (n_targets,)
+        The robust scale of each target.
+    target_centre_ : ndarray of shape (n_targets,)
+        Its median; 0 without an intercept.
+    landmarks_, landmark_vectors_, kernel_, rank_, trace_error_
+        As in `UniSVMClassifier`.
+    objective_, stationarity_, n_iter_, n_sweeps_, history_
+        As in `UniSVMClassifier`; the objective is that of the scaled target.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    UniSVMClassifier : The same for classes.
+    sklearn.svm.SVR : The ε-insensitive loss with the full kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unisvm import UniSVMRegressor
+    >>> X = np.linspace(-6, 6, 200)[:, None]
+    >>> y = np.sinc(X.ravel())
+    >>> y[::10] += 5
+    >>> model = UniSVMRegressor("welsch", C=100.0, random_state=0).fit(X, y)
+    >>> bool(np.median(np.abs(model.predict(X) - np.sinc(X.ravel()))) < 0.02)
+    True
+    """
+
+    _task = REGRESSION
+
+    def __init__(
+        self,
+        loss="huber",
+        *,
+        C=1.0,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        kernel_params=None,
+        rank=1000,
+        rank_tol=1e-3,
+        landmarks="rpcholesky",
+        fit_intercept=True,
+        solver="lbfgs",
+        tol=1e-4,
+        max_iter=1000,
+        warm_start=False,
+        memory_limit=None,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.loss = loss
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.rank = rank
+        self.rank_tol = rank_tol
+        self.landmarks = landmarks
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            float32 stays float32. For a precomputed kernel, the square kernel matrix.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 2 counts as one given twice.
+
+        Returns
+        -------
+        self : UniSVMRegressor
+        """
+        self._check_parameters()
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
+        )
+        weights = self._check_weights(sample_weight, X)
+        self._check_rows(X)
+        targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        centre, self.target_scale_ = _robust_location_and_scale(targets, weights)
+        self.target_centre_ = centre if self.fit_intercept else np.zeros_like(centre)
+        self._fit_columns(X, self._to_training_units(targets), weights)
+        self.dual_coef_ = self.dual_coef_ * self.target_scale_[:, None].astype(X.dtype)
+        self.intercept_ = (self.intercept_ * self.target_scale_ + self.target_centre_).astype(X.dtype)
+        self._one_target = y.ndim == 1
+        return self
+
+    def _to_training_units(self, values):
+        return (values - self.target_centre_) / self.target_scale_
+
+    def predict(self, X):
+        """The targets.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        decision = self._decision(X)
+        return decision.ravel() if self._one_target else decision
+
+    def trust(self, X, y):
+        """How much the model believes each target, from 0 to 1: it falls with the row's loss.
+
+        For a bounded loss it is 1 − ψ(u)/sup ψ, so that a row near 0 was given up on: a suspect for a wrong target.
+        Otherwise it is 1/(1 + ψ(u)). With several targets it is the smallest.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        trust : ndarray of shape (n_samples,)
+        """
+        decision = self._decision(X)
+        targets = np.asarray(y, dtype=np.float64)
+        check_consistent_length(decision, targets)
+        residuals = (targets.reshape(len(targets), -1) - decision) / self.target_scale_
+        if residuals.shape != decision.shape:
+            raise ValueError(f"y must have {decision.shape[1]} columns, got shape {targets.shape}.")
+        return self._trust(residuals).min(axis=1)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _robust_location_and_scale(targets: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The weighted median of each column, and 1.4826 times the weighted median distance from it.
+
+    Where more than half of a column is one value, its standard deviation stands in; a constant column has scale 1.
+    """
+    present = weights > 0
+    targets, weights = targets[present], weights[present].astype(np.float64)
+    centre = np.array([_weighted_median(column, weights) for column in targets.T])
+    distance = np.abs(targets - centre)
+    scale = 1.4826 * np.array([_weighted_median(column, weights) for column in distance.T])
+    mean = np.average(targets, axis=0, weights=weights)
+    deviation = np.sqrt(np.average((targets - mean) ** 2, axis=0, weights=weights))
+    scale = np.where(scale > 1e-9 * deviation, scale, deviation)
+    constant = scale <= 1e-12 * np.abs(centre)
+    return centre, np.where(constant | (scale == 0), 1.0, scale)
+
+
+def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
+    """The median of the values repeated by their weights: halfway between the two middle ones if they differ."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    low, high = (
+        np.searchsorted(reached, reached[-1] / 2, side="left"),
+        np.searchsorted(reached, reached[-1] / 2, side="right"),
+    )
+    last = len(values) - 1
+    return float((values[order[min(low, last)]] + values[order[min(high, last)]]) / 2)

@@ -1,0 +1,126 @@
+"""Rows held in memory as NumPy arrays or CSR matrices, visited block by block in threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.extmath import row_norms
+
+from unisvm.rows.threads import run
+
+# A block of features is read twice in a sweep, the second time from the cache.
+_BLOCK_BYTES = 2**20
+
+
+class MemoryRows:
+    """Training rows with their targets and weights.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+    targets : ndarray of shape (n_rows, n_columns)
+    weights : ndarray of shape (n_rows,)
+        Positive.
+    n_threads : int
+        Threads over blocks of rows.
+    """
+
+    def __init__(self, X, targets: np.ndarray, weights: np.ndarray, n_threads: int = 1):
+        self.X = X
+        self.targets = targets
+        self.weights = weights
+        self.n_threads = n_threads
+
+    @property
+    def n_rows(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.X.dtype
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.weights.sum(dtype=np.float64))
+
+    def variance(self) -> float:
+        """The weighted variance of all entries of X."""
+        n_features = self.X.shape[1]
+        # moments about a typical entry lose fewer digits than moments about 0, where most entries of a sparse X are
+        typical = 0.0 if sparse.issparse(self.X) else float(self.X[0].mean())
+
+        def moments(low: int, high: int) -> tuple[np.ndarray, ...]:
+            block, weights = self.X[low:high].astype(np.float64), self.weights[low:high].astype(np.float64)
+            if not sparse.issparse(block):
+                block -= typical
+            sums = np.asarray(block.sum(axis=1)).ravel()
+            return np.asarray(weights @ sums), np.asarray(weights @ row_norms(block, squared=True))
+
+        mean, square = np.sum(self._visit(moments, n_features), axis=0) / (self.total_weight * n_features)
+        return max(float(square - mean**2), 0.0)
+
+    def take(self, indices: np.ndarray):
+        """The rows of these numbers."""
+        return self.X[indices]
+
+    def diagonal(self, kernel, indices: np.ndarray) -> np.ndarray:
+        """k(x, x) for the rows of these numbers."""
+        return kernel.diagonal_at(self.X, indices)
+
+    def draw(self, n: int, rng: np.random.RandomState) -> np.ndarray:
+        """Numbers of `n` distinct rows, or of all rows if there are no more, drawn by weight, in random order."""
+        if n >= self.n_rows:
+            return rng.permutation(self.n_rows)
+        if self.weights.min() == self.weights.max():
+            return rng.choice(self.n_rows, n, replace=False)
+        return rng.choice(self.n_rows, n, replace=False, p=self.weights / self.total_weight)
+
+    def sample(self, indices: np.ndarray) -> MemoryRows:
+        """A store of rows that were drawn by weight, which therefore weigh the same."""
+        return MemoryRows(
+            self.X[indices], self.targets[indices], np.ones(len(indices), self.weights.dtype), self.n_threads
+        )
+
+    def build(self, block: Callable[[Any], np.ndarray], width: int) -> np.ndarray:
+        """Features of all rows: `block` maps rows of X to an array with `width` columns."""
+        features = np.empty((self.n_rows, width), dtype=self.dtype)
+
+        def fill(low: int, high: int) -> None:
+            features[low:high] = block(self.X[low:high])
+
+        self._visit(fill, width)
+        return features
+
+    def reduce(self, block: Callable[..., tuple[np.ndarray, ...]], features: np.ndarray) -> list[np.ndarray]:
+        """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision."""
+
+        def part(low: int, high: int) -> tuple[np.ndarray, ...]:
+            return block(features[low:high], self.targets[low:high], self.weights[low:high, None])
+
+        sums = self._visit(part, features.shape[1])
+        return [np.sum(parts, axis=0) for parts in zip(*sums, strict=True)]
+
+    def _visit(self, block: Callable[[int, int], Any], width: int) -> list[Any]:
+        """Run `block(low, high)` over all rows; one sum per thread of what it returns."""
+        length = int(np.clip(_BLOCK_BYTES // (width * self.dtype.itemsize), 64, 2**16))
+        starts = range(0, self.n_rows, length)
+        shares = np.array_split(np.asarray(starts), min(self.n_threads, len(starts)))
+
+        def share(lows: np.ndarray) -> Any:
+            total = None
+            for low in lows.tolist():
+                part = block(low, min(low + length, self.n_rows))
+                if part is None:
+                    continue
+                if total is None:
+                    total = [np.array(array, dtype=np.float64) for array in part]
+                else:
+                    for accumulated, array in zip(total, part, strict=True):
+                        accumulated += array
+            return total
+
+        return run([partial(share, lows) for lows in shares], self.n_threads)

@@ -1,0 +1,161 @@
+"""Algorithm 1 of the paper: DCA, each step one linear solve with a matrix that never changes.
+
+A step fits the working response t = ξ + ψ'/(2A), with its label's sign for classification, by weighted regularised
+least squares; the paper solves that in three closed forms, which give the same function:
+
+- "sparse": r equations for coefficients on the landmarks alone;
+- "woodbury": one coefficient a row, by the Sherman–Morrison–Woodbury identity, r equations;
+- "full": one coefficient a row, m equations.
+
+This is the reference that the default solver is measured against. It keeps the whitened features of all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from unisvm._names import one_of
+from unisvm.majoriser import Majoriser
+from unisvm.objective import Objective
+from unisvm.solvers.result import History, Result, StopReason, relative_decrease
+
+Fit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class DCA:
+    """The paper's solver.
+
+    Parameters
+    ----------
+    form : {"sparse", "woodbury", "full"}, default="sparse"
+        The closed form of a step.
+    stop : {"stationarity", "change"}, default="stationarity"
+        "change" is the paper's rule: the Euclidean norm of the change of ψ'/(2A) over all rows falls below `change`.
+    change : float, default=0.01
+    """
+
+    form: str = "sparse"
+    stop: str = "stationarity"
+    change: float = 0.01
+
+    def __post_init__(self):
+        one_of("form", self.form, FORMS)
+        one_of("stop", self.stop, ("stationarity", "change"))
+
+    def solve(
+        self,
+        objective: Objective,
+        majoriser: Majoriser,
+        *,
+        start: np.ndarray | None,
+        tol: float,
+        max_iter: int,
+        history: History,
+    ) -> Result:
+        """Iterate from `start`, or from the least-squares solution."""
+        rows, loss = objective.rows, objective.loss
+        P = rows.build(_whitened(objective.feature_map), objective.feature_map.rank)
+        y, s = rows.targets, rows.weights[:, None]
+        intercept = objective.centre is not None
+        fit = FORMS[self.form](P, s, objective.penalty * objective.total / loss.A, intercept)
+
+        def coordinates(w, b):
+            return np.concatenate([w, (b + objective.centre @ w)[None]]) if intercept else w
+
+        if start is None:
+            w, b = fit(y)
+        else:
+            w = start[:-1] if intercept else start
+            b = start[-1] - objective.centre @ w if intercept else np.zeros(w.shape[1])
+        q = objective.n_columns
+        active = np.arange(q)
+        final = coordinates(w, b)
+        value, stationarity = np.full(q, np.inf), np.full(q, np.inf)
+        n_sweeps = np.full(q, 1)
+        reasons = [StopReason.MAX_ITER] * q
+        pull_before = np.full((rows.n_rows, q), np.inf) if self.stop == "change" else None
+
+        while True:
+            f = P @ w.astype(P.dtype) + b.astype(P.dtype)
+            targets = y[:, active]
+            sign = targets if objective.margins else 1
+            u = 1 - targets * f if objective.margins else targets - f
+            pull = sign * loss.derivative(u) / (2 * loss.A)
+            mean_loss = np.einsum("ij,ij->j", np.broadcast_to(s, u.shape), loss.value(u), dtype=np.float64)
+            value[active] = objective.penalty * np.einsum("ij,ij->j", w, w) + mean_loss / objective.total
+            next_w, next_b = fit(f + pull)
+            # in the majoriser's coordinates the step is minus the gradient
+            step = majoriser.from_weights(coordinates(w, b) - coordinates(next_w, next_b))
+            stationarity[active] = relative_decrease(step, value[active])
+            n_sweeps[active] += 1
+            history.record(value, stationarity)
+
+            if pull_before is None:
+                done = stationarity[active] <= tol
+            else:
+                done = np.linalg.norm(pull - pull_before[:, active], axis=0) < self.change
+                pull_before[:, active] = pull
+            for j in active[done]:
+                reasons[j] = StopReason.CONVERGED
+            final[:, active] = coordinates(w, b)
+            active, w, b = active[~done], next_w[:, ~done], next_b[~done]
+            if len(active) == 0 or len(history.objective) >= max_iter:
+                return Result(final, value, stationarity, n_sweeps, reasons, history)
+
+
+def _whitened(feature_map):
+    return lambda X: feature_map.from_values(feature_map.block(X).T.astype(np.float64)).T
+
+
+def _sparse(P, s, ridge, intercept) -> Fit:
+    weighted = P * s
+    M = (weighted.T @ P).astype(np.float64)
+    M[np.diag_indices_from(M)] += ridge
+    if intercept:
+        sums = weighted.sum(axis=0, dtype=np.float64)
+        M = np.block([[M, sums[:, None]], [sums[None], np.sum(s, dtype=np.float64)]])
+    factor = cho_factor(M, lower=True)
+
+    def fit(t):
+        right = weighted.T @ t
+        if not intercept:
+            return cho_solve(factor, right.astype(np.float64)), np.zeros(t.shape[1])
+        solution = cho_solve(factor, np.concatenate([right, (s * t).sum(axis=0, dtype=np.float64)[None]]))
+        return solution[:-1], solution[-1]
+
+    return fit
+
+
+def _dense(P, solve, intercept) -> Fit:
+    """From dense coefficients α = Q(t − b), where Q = (PPᵀ + ridge S⁻¹)⁻¹ and b makes them sum to zero."""
+    towards_one = solve(np.ones((len(P), 1), dtype=P.dtype))
+
+    def fit(t):
+        alpha = solve(t)
+        b = alpha.sum(axis=0) / towards_one.sum() if intercept else np.zeros(t.shape[1])
+        return (P.T @ (alpha - towards_one * b)).astype(np.float64), b.astype(np.float64)
+
+    return fit
+
+
+def _woodbury(P, s, ridge, intercept) -> Fit:
+    weighted = P * s
+    inner = (weighted.T @ P).astype(np.float64)
+    inner[np.diag_indices_from(inner)] += ridge
+    factor = cho_factor(inner, lower=True)
+    return _dense(P, lambda t: (s * t - weighted @ cho_solve(factor, weighted.T @ t)) / ridge, intercept)
+
+
+def _full(P, s, ridge, intercept) -> Fit:
+    K = (P @ P.T).astype(np.float64)
+    K[np.diag_indices_from(K)] += ridge / s.ravel()
+    factor = cho_factor(K, lower=True)
+    return _dense(P, lambda t: cho_solve(factor, t), intercept)
+
+
+FORMS: dict[str, Callable[..., Fit]] = {"sparse": _sparse, "woodbury": _woodbury, "full": _full}
