@@ -91,7 +91,7 @@ class BaseUniSVM(BaseEstimator):
             return
         if X.shape[0] != X.shape[1]:
             raise ValueError(
-                f"A precomputed kernel matrix must be square, with a row and a column for each training row; got {X.shape}."
+                f"A precomputed kernel matrix must be square, a row and a column for each training row; got {X.shape}."
             )
         chosen = check_random_state(0).permutation(X.shape[0])[:500]
         part = X[chosen][:, chosen]
@@ -116,10 +116,10 @@ class BaseUniSVM(BaseEstimator):
 
     # ------------------------------------------------------------------ fit
 
-    def _fit_columns(self, X, targets: np.ndarray, weights: np.ndarray) -> None:
-        """Fit one function for each column of `targets`, given in X's precision, and store what was learned.
+    def _fit_columns(self, X, targets: np.ndarray, weights: np.ndarray, middle: np.ndarray | None = None) -> None:
+        """Fit one function for each column of `targets` and store what was learned.
 
-        Rows of weight 0 are left out, as if they were not there.
+        Rows of weight 0 are left out, as if they were not there. `middle` is the median of real targets.
         """
         present = np.flatnonzero(weights)
         every_row = X
@@ -149,7 +149,7 @@ class BaseUniSVM(BaseEstimator):
             with report.stage("features"):
                 features = rows.build(feature_map.block, feature_map.rank)
             centre = sample.mean if self.fit_intercept else None
-            objective = Objective(rows, features, feature_map, loss, penalty, self._task, centre)
+            objective = Objective(rows, features, feature_map, loss, penalty, self._task, centre, middle)
             with report.stage("solver"):
                 result = solver.solve(
                     objective,

@@ -53,7 +53,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     solver : {"lbfgs", "dca"} or a solver object, default="lbfgs"
         "dca" is the paper's Algorithm 1, in ``unisvm.solvers.DCA`` with its variants.
     tol : float, default=1e-4
-        Stop when one more step of the majoriser promises a relative decrease of the objective below this.
+        Stop when the decrease that is still to be had is below this share of the objective, both by one more step of
+        the majoriser and by the solver's own model of the curvature.
     max_iter : int, default=1000
         Most iterations.
     warm_start : bool, default=False
@@ -109,8 +110,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     >>> model = UniSVMClassifier(C=10.0, random_state=0).fit(X, y)
     >>> model.score(X[20:], y[20:])
     1.0
-    >>> bool((model.trust(X, y)[:20] < 0.5).all())
-    True
+    >>> int((model.trust(X, y) < 0.5)[:20].sum()), int((model.trust(X, y) < 0.5)[20:].sum())
+    (18, 0)
     """
 
     _task = CLASSIFICATION
@@ -190,7 +191,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
             classes = np.unique(y[present])
             if len(classes) < 2:
                 raise ValueError(
-                    f"A classifier needs rows of at least two classes, but all labels are {classes[0]!r}. "
+                    f"A classifier needs at least two classes, but y holds only one class, {classes[0]!r}. "
                     "Check y, or the rows of positive weight."
                 )
         if self.warm_start and not np.array_equal(getattr(self, "classes_", classes), classes):

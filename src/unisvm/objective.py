@@ -8,6 +8,10 @@ from unisvm.features import FeatureMap
 from unisvm.losses.base import CLASSIFICATION, Loss
 
 
+# real targets further than this from their median, in units of their robust scale, are outliers to the start
+_INLIERS = 3.0
+
+
 class Objective:
     """F(w) = λ‖w‖² + (1/Σs) Σ s_i ψ(r_i) for each column of targets.
 
@@ -28,10 +32,20 @@ class Objective:
         Whether the residual is 1 − y f(x) or y − f(x).
     centre : ndarray or None
         The mean of the features when there is an intercept.
+    middle : ndarray or None
+        The median of each column of real targets, whose robust scale is 1.
     """
 
     def __init__(
-        self, rows, features, feature_map: FeatureMap, loss: Loss, penalty: float, task: str, centre: np.ndarray | None
+        self,
+        rows,
+        features,
+        feature_map: FeatureMap,
+        loss: Loss,
+        penalty: float,
+        task: str,
+        centre: np.ndarray | None = None,
+        middle: np.ndarray | None = None,
     ):
         self.rows = rows
         self.features = features
@@ -40,6 +54,7 @@ class Objective:
         self.penalty = penalty
         self.margins = task == CLASSIFICATION
         self.centre = centre
+        self.middle = middle
         self.total = rows.total_weight
         self.n_columns = rows.targets.shape[1]
 
@@ -69,10 +84,17 @@ class Objective:
         return self.penalty * np.einsum("ij,ij->j", body, body) + risk / self.total, gradient
 
     def correlate_targets(self) -> np.ndarray:
-        """The mean of y times the features, one column for each column of targets."""
+        """The mean of y times the features, one column for each column of targets.
+
+        For real targets as many columns follow for y without its outliers: least squares on targets with a few huge
+        errors can lie so far off that a bounded loss has no slope left to come back by.
+        """
 
         def block(features, targets, weights):
-            weighted = weights * targets
+            if self.middle is not None:
+                low, high = self.middle - _INLIERS, self.middle + _INLIERS
+                targets = np.concatenate([targets, np.clip(targets, low, high)], axis=1)
+            weighted = (weights * targets).astype(features.dtype, copy=False)
             return features.T @ weighted, weighted.sum(axis=0, dtype=np.float64)
 
         return self.correlation(*self.rows.reduce(block, self.features))

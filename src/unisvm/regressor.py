@@ -60,7 +60,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
     >>> X = np.linspace(-6, 6, 200)[:, None]
     >>> y = np.sinc(X.ravel())
     >>> y[::10] += 5
-    >>> model = UniSVMRegressor("welsch", C=100.0, random_state=0).fit(X, y)
+    >>> model = UniSVMRegressor("welsch", gamma=1.0, random_state=0).fit(X, y)
     >>> bool(np.median(np.abs(model.predict(X) - np.sinc(X.ravel()))) < 0.02)
     True
     """
@@ -134,7 +134,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         centre, self.target_scale_ = _robust_location_and_scale(targets, weights)
         self.target_centre_ = centre if self.fit_intercept else np.zeros_like(centre)
-        self._fit_columns(X, self._to_training_units(targets), weights)
+        self._fit_columns(X, self._to_training_units(targets), weights, self._to_training_units(centre))
         self.dual_coef_ = self.dual_coef_ * self.target_scale_[:, None].astype(X.dtype)
         self.intercept_ = (self.intercept_ * self.target_scale_ + self.target_centre_).astype(X.dtype)
         self._one_target = y.ndim == 1

@@ -11,6 +11,22 @@ from unisvm.losses.base import AT_LEAST_TWO, ONLY_CLASSIFICATION, ONLY_REGRESSIO
 _EXP_UNDERFLOW = 750.0
 
 
+def _power(u: np.ndarray, exponent: float) -> np.ndarray:
+    """u to a power, by multiplication for the small whole ones, which is many times faster."""
+    match exponent:
+        case 1:
+            return u
+        case 2:
+            return u * u
+        case 3:
+            return u * u * u
+        case 4:
+            square = u * u
+            return square * square
+        case _:
+            return u**exponent
+
+
 class Saturating(Loss):
     """ψ(u) = a (1 − exp(−max(u, 0)ᶜ/b)).
 
@@ -56,12 +72,12 @@ class Saturating(Loss):
 
     def _value(self, u):
         a, b, c = float(self.a), float(self.b), float(self.c)
-        return -a * np.expm1(-(self._clipped(u) ** c) / b)
+        return -a * np.expm1(-_power(self._clipped(u), c) / b)
 
     def _derivative(self, u):
         a, b, c = float(self.a), float(self.b), float(self.c)
         u = self._clipped(u)
-        return (a * c / b) * u ** (c - 1) * np.exp(-(u**c) / b)
+        return (a * c / b) * _power(u, c - 1) * np.exp(-_power(u, c) / b)
 
 
 class Feng(Saturating):

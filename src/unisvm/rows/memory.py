@@ -12,8 +12,9 @@ from sklearn.utils.extmath import row_norms
 
 from unisvm.rows.threads import run
 
-# A block of features is read twice in a sweep, the second time from the cache.
-_BLOCK_BYTES = 2**20
+# A block of features is read twice in a sweep, the second time from the cache; smaller blocks cost more in Python
+# than they gain.
+_BLOCK_BYTES = 2**22
 
 
 class MemoryRows:

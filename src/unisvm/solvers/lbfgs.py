@@ -16,8 +16,8 @@ from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
 from unisvm.solvers.result import History, Result, StopReason, relative_decrease
 
-# Multiples of the least-squares solution among which the best is the start: losses that saturate want larger margins.
-_START_SCALES = (1.0, 2.0, 4.0)
+# Multiples of the least-squares solution that are tried as starts for labels: saturating losses want larger margins.
+_MARGIN_SCALES = (1.0, 2.0, 4.0)
 # The majoriser overstates the curvature, so that a first step of this length is usually accepted.
 _FIRST_STEP = 4.0
 _SUFFICIENT_DECREASE = 1e-4
@@ -47,7 +47,7 @@ class LBFGS:
         max_iter: int,
         history: History,
     ) -> Result:
-        """Minimise from `start`, or from the best multiple of the least-squares solution."""
+        """Minimise from `start`, or from the best of a few least-squares solutions."""
         q = objective.n_columns
         columns = np.arange(q)
         n_sweeps = np.zeros(q, dtype=int)
@@ -60,9 +60,10 @@ class LBFGS:
 
         if start is None:
             n_sweeps += 1
-            least_squares = majoriser.from_weights(majoriser.least_squares(objective.correlate_targets()))
-            z = np.concatenate([scale * least_squares for scale in _START_SCALES], axis=1)
-            value, gradient = evaluate(z, np.tile(columns, len(_START_SCALES)))
+            z = majoriser.from_weights(majoriser.least_squares(objective.correlate_targets()))
+            if objective.margins:
+                z = np.concatenate([scale * z for scale in _MARGIN_SCALES], axis=1)
+            value, gradient = evaluate(z, np.tile(columns, z.shape[1] // q))
             best = value.reshape(-1, q).argmin(axis=0) * q + columns
             z, value, gradient = z[:, best], value[best], gradient[:, best]
         else:
@@ -77,11 +78,13 @@ class LBFGS:
         direction = -gradient
         step = np.full(q, _FIRST_STEP)
         rejections = np.zeros(q, dtype=int)
+        # what is still to be gained, by the solver's own model of the curvature: a far better guess than stationarity
+        remaining = stationarity * value
         # what the sums over the rows cannot resolve
         noise = 10 * np.finfo(objective.rows.dtype).eps
 
         while True:
-            done = stationarity <= tol
+            done = (stationarity <= tol) & (remaining <= tol * value)
             stuck = rejections >= _REJECTIONS_BEFORE_STOP
             for j in columns[done]:
                 reasons[j] = StopReason.CONVERGED
@@ -91,7 +94,7 @@ class LBFGS:
             if not keep.all():
                 columns, z, value, gradient = columns[keep], z[:, keep], value[keep], gradient[:, keep]
                 direction, step, rejections = direction[:, keep], step[keep], rejections[keep]
-                stationarity = stationarity[keep]
+                stationarity, remaining = stationarity[keep], remaining[keep]
                 pairs.select(keep)
             if len(columns) == 0 or len(history.objective) >= max_iter:
                 break
@@ -118,6 +121,7 @@ class LBFGS:
             proposed = np.where(uphill, -gradient, proposed)
             direction = np.where(fresh, proposed, direction)
             step = np.where(fresh, 1.0, shorter)
+            remaining = np.where(fresh, -0.5 * _dot(gradient, direction), remaining)
 
             stationarity = relative_decrease(gradient, value)
             final[:, columns], final_value[columns], final_stationarity[columns] = z, value, stationarity
