@@ -59,7 +59,7 @@ def allowed(iterations: int) -> int | None:
 
 
 def compare(problem: Problem, loss, seed: int) -> tuple[int, int | None, float]:
-    """Algorithm 1's iterations, the default solver's sweeps to its objective, and the relative difference at the end."""
+    """Algorithm 1's iterations, our sweeps to its objective, and the relative difference at the end."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         reference = problem.model(loss, seed, solver=solvers.DCA(stop="change"), max_iter=5000).fit(

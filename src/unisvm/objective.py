@@ -7,7 +7,6 @@ import numpy as np
 from unisvm.features import FeatureMap
 from unisvm.losses.base import CLASSIFICATION, Loss
 
-
 # real targets further than this from their median, in units of their robust scale, are outliers to the start
 _INLIERS = 3.0
 

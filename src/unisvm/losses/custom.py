@@ -6,14 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from unisvm.losses.base import TASKS, Loss
+from unisvm.losses.base import POSITIVE, TASKS, Loss
 
 Function = Callable[[np.ndarray], np.ndarray]
 
 # where a user's ψ is looked at: densely near 0, where losses bend, and far out, where they saturate
-_NEAR = np.linspace(-20, 20, 4001)
-_FAR = np.geomspace(20, 1e6, 200)[1:]
+_NEAR = np.linspace(-20, 20, 200_001)
+_FAR = np.geomspace(20, 1e6, 400)[1:]
 _GRID = np.concatenate([-_FAR[::-1], _NEAR, _FAR])
+_IS_NEAR = np.abs(_GRID) <= 20
 
 
 class CustomLoss(Loss):
@@ -32,6 +33,7 @@ class CustomLoss(Loss):
     """
 
     name = "custom"
+    ranges = {"curvature": POSITIVE}
 
     def __init__(
         self,
@@ -48,6 +50,12 @@ class CustomLoss(Loss):
         self.task = task
         self.upper_bound = upper_bound
         self.convex = convex
+        self.validate()
+
+    def validate(self):
+        if self.task not in (*TASKS, "both"):
+            raise ValueError(f"task must be 'classification', 'regression' or 'both', got {self.task!r}.")
+        return super().validate()
 
     @property
     def A(self):
@@ -102,14 +110,12 @@ def custom(value: Function, derivative: Function, A: float | None = None, *, tas
     >>> round(geman_mcclure.A, 3), geman_mcclure.is_convex, round(geman_mcclure.bound, 3)
     (1.0, False, 1.0)
     """
-    if task not in (*TASKS, "both"):
-        raise ValueError(f"task must be 'classification', 'regression' or 'both', got {task!r}.")
     if A is not None and not (np.isfinite(A) and A > 0):
         raise ValueError(f"A must be a positive number or None, got {A!r}.")
-    values, slopes = (_evaluated(function, name) for function, name in ((value, "value"), (derivative, "derivative")))
+    values, slopes = _evaluated(value, "value", _GRID), _evaluated(derivative, "derivative", _GRID)
     if values.min() < 0:
         raise ValueError(f"A loss must not be negative, but value({_GRID[values.argmin()]:g}) = {values.min():g}.")
-    _check_derivative(value, slopes)
+    _check_derivative(value, derivative, slopes)
     steepest, where = _steepest_rise(derivative, slopes)
     if A is None:
         A = steepest / 2
@@ -118,64 +124,73 @@ def custom(value: Function, derivative: Function, A: float | None = None, *, tas
             f"A u² − ψ(u) is not convex for A = {A:g}: near u = {where:.6g} the derivative rises with slope "
             f"{steepest:g} > 2A. Use A ≥ {steepest / 2:g}, or leave A out to have it found."
         )
-    flat = np.allclose(values[[0, -1]], values[[100, -101]], rtol=1e-3, atol=0)
+    far = 100
+    flat = np.allclose(values[[0, -1]], values[[far, -far - 1]], rtol=1e-3, atol=0)
+    never_falls = np.diff(slopes) >= -1e-9 * np.abs(slopes[_IS_NEAR]).max()
     return CustomLoss(
         value,
         derivative,
         curvature=float(A),
         task=task,
         upper_bound=float(values.max()) if flat else np.inf,
-        convex=bool((np.diff(slopes) >= -1e-9 * max(1.0, np.abs(slopes[np.abs(_GRID) <= 20]).max())).all()),
+        convex=bool(never_falls.all()),
     )
 
 
-def _evaluated(function: Function, name: str) -> np.ndarray:
+def _evaluated(function: Function, name: str, u: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
-        result = np.asarray(function(_GRID.copy()), dtype=float)
-    if result.shape != _GRID.shape:
-        raise ValueError(
-            f"{name} must return an array of its argument's shape; for {_GRID.shape} it gave {result.shape}."
-        )
+        result = np.asarray(function(u.copy()), dtype=float)
+    if result.shape != u.shape:
+        raise ValueError(f"{name} must return an array of its argument's shape; for {u.shape} it gave {result.shape}.")
     if not np.isfinite(result).all():
-        raise ValueError(f"{name} is not finite at u = {_GRID[~np.isfinite(result)][0]:g}.")
+        raise ValueError(f"{name} is not finite at u = {u[~np.isfinite(result)][0]:g}.")
     return result
 
 
-def _check_derivative(value: Function, slopes: np.ndarray) -> None:
-    inner = slice(200, -200, 7)
-    u, h = _GRID[inner], 1e-5
-    difference = (np.asarray(value(u + h)) - np.asarray(value(u - h))) / (2 * h)
+def _check_derivative(value: Function, derivative: Function, slopes: np.ndarray) -> None:
+    h = 1e-5 * np.maximum(1, np.abs(_GRID))
+    left, right = _GRID - h, _GRID + h
+    difference = (_evaluated(value, "value", right) - _evaluated(value, "value", left)) / (right - left)
     # at a kink the difference lies between the slopes on both sides
-    around = np.stack([slopes[199 + k : len(slopes) - 201 + k : 7] for k in range(3)])
+    around = np.stack([_evaluated(derivative, "derivative", left), slopes, _evaluated(derivative, "derivative", right)])
     slack = 1e-4 * (1 + np.abs(difference))
     bad = (difference < around.min(0) - slack) | (difference > around.max(0) + slack)
     if bad.any():
+        worst = np.flatnonzero(bad)[np.argmin(np.abs(_GRID[bad]))]
         raise ValueError(
-            f"derivative is not the derivative of value: at u = {u[bad][0]:.6g} the difference quotient is "
-            f"{difference[bad][0]:.6g}, derivative gives {around[1][bad][0]:.6g}."
+            f"derivative is not the derivative of value: at u = {_GRID[worst]:.6g} the difference quotient is "
+            f"{difference[worst]:.6g}, derivative gives {slopes[worst]:.6g}."
         )
 
 
 def _steepest_rise(derivative: Function, slopes: np.ndarray) -> tuple[float, float]:
-    """The supremum of the slope of ψ', and where it is; raises when ψ' jumps upwards."""
+    """The supremum of the slope of ψ', and where it is; raises when there is none."""
     rise = np.diff(slopes) / np.diff(_GRID)
+    if rise.max() <= 0:
+        raise ValueError("The derivative never rises: a loss must bend upwards somewhere.")
+    near = rise[_IS_NEAR[1:] & _IS_NEAR[:-1]].max()
+    if max(rise[0], rise[-1]) > 1.5 * max(near, 0.0):
+        raise ValueError(
+            "Not a least-squares DC loss: its derivative rises ever more steeply for large |u|, so that A u² − ψ(u) is "
+            "not convex for any A. A loss may grow no faster than u²."
+        )
     best, where = -np.inf, 0.0
-    for cell in np.argsort(rise)[-5:]:
+    # where many cells are equally steep, those nearest 0 come first
+    order = np.lexsort((np.abs(_GRID[:-1]), -np.round(rise / np.abs(rise).max(), 6)))
+    for cell in order[:5]:
         low, high = _GRID[max(cell - 1, 0)], _GRID[min(cell + 2, len(_GRID) - 1)]
         steepest = previous = rise[cell]
         while high - low > 1e-6 * max(1.0, abs(low)):
             u = np.linspace(low, high, 49)
-            slope = np.diff(np.asarray(derivative(u), dtype=float)) / (u[1] - u[0])
+            slope = np.diff(_evaluated(derivative, "derivative", u)) / (u[1] - u[0])
             top = int(slope.argmax())
             previous, steepest = steepest, slope[top]
             low, high = u[max(top - 1, 0)], u[min(top + 2, len(u) - 1)]
-        if steepest > 1.5 * previous > 0:
+        if steepest > 1.05 * previous > 0:
             raise ValueError(
-                f"Not a least-squares DC loss: its derivative jumps upwards near u = {low:.6g}, so that A u² − ψ(u) "
-                "is not convex there for any A. Smooth the kink, for example max(u, 0) by log(1 + exp(p u))/p."
+                f"Not a least-squares DC loss: its derivative jumps upwards near u = {low:.6g}, so that A u² − ψ(u) is "
+                "not convex there for any A. Smooth the kink, for example max(u, 0) by log(1 + exp(p u))/p."
             )
-        if steepest > best:
+        if steepest > best * (1 + 1e-6):
             best, where = steepest, low
-    if best <= 0:
-        raise ValueError("The derivative never rises: a loss must bend upwards somewhere.")
     return best, where

@@ -148,7 +148,7 @@ class LogSaturating(Loss):
     def _log_ratio(self, u):
         """log(uᶜ/b), −∞ where u ≤ 0."""
         with np.errstate(divide="ignore"):
-            return float(self.c) * np.log(np.maximum(u, 0)) - float(np.log(self.b))
+            return float(self.c) * np.log(np.maximum(u, 0)) - float(np.log(float(self.b)))
 
     def _value(self, u):
         return float(self.a) * np.logaddexp(0, self._log_ratio(u)).astype(u.dtype, copy=False)
@@ -193,7 +193,7 @@ class Welsch(Loss):
         return float(self.a)
 
     def _clipped(self, u):
-        largest = float(np.sqrt(_EXP_UNDERFLOW * self.b))
+        largest = float(np.sqrt(_EXP_UNDERFLOW * float(self.b)))
         return np.clip(u, -largest, largest)
 
     def _value(self, u):
@@ -228,12 +228,17 @@ class Cauchy(Loss):
         self.a = a
         self.validate()
 
+    def _split(self, u):
+        """√a, the larger of |u| and √a, and the smaller over the larger: nothing below overflows."""
+        root = float(self.a) ** 0.5
+        size = np.abs(u)
+        larger = np.maximum(size, root)
+        return root, larger, np.minimum(size, root) / larger
+
     def _value(self, u):
-        # beyond `large` the 1 in log(1 + v²) no longer counts and v² could overflow
-        large = 1e8
-        v = np.abs(u) / float(np.sqrt(self.a))
-        return float(self.a) * (np.log1p(np.minimum(v, large) ** 2) + 2 * np.log(np.maximum(v / large, 1)))
+        root, larger, ratio = self._split(u)
+        return float(self.a) * (np.log1p(ratio * ratio) + 2 * (np.log(larger) - float(np.log(root))))
 
     def _derivative(self, u):
-        v = u / float(np.sqrt(self.a))
-        return 2 * float(np.sqrt(self.a)) * v / (1 + v * v)
+        root, _, ratio = self._split(u)
+        return np.sign(u) * (2 * root * ratio / (1 + ratio * ratio))

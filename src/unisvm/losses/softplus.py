@@ -116,10 +116,11 @@ class SoftplusRamp(Loss):
     def A(self):
         # With C = cosh(pa/2) and c = cosh(p(u − a/2)): ψ'' = p sinh(pa/2) √(c² − 1)/(c + C)² on the rising side,
         # largest where c² − C c − 2 = 0. Everything is divided by C, so that a sharp ramp does not overflow.
-        inverse = _inverse_cosh(self.p * self.a / 2)
+        p, half_width = float(self.p), float(self.p) * float(self.a) / 2
+        inverse = _inverse_cosh(half_width)
         ratio = (1 + np.sqrt(1 + 8 * inverse**2)) / 2
-        steepest = np.tanh(self.p * self.a / 2) * np.sqrt(ratio**2 - inverse**2) / (ratio + 1) ** 2
-        return float(self.p * steepest / 2)
+        steepest = np.tanh(half_width) * np.sqrt(ratio**2 - inverse**2) / (ratio + 1) ** 2
+        return float(p * steepest / 2)
 
     @property
     def bound(self):
@@ -165,9 +166,9 @@ class SmoothEpsilonInsensitive(Loss):
     def A(self):
         # With C = cosh(pε) and c = cosh(pu): ψ'' = p (1 + C c)/(c + C)², largest at c = C − 2/C when that is
         # at least 1, else at u = 0.
-        inverse = _inverse_cosh(self.p * self.epsilon)
+        inverse = _inverse_cosh(float(self.p) * float(self.epsilon))
         steepest = 1 / (4 * (1 - inverse**2)) if inverse <= 0.5 else inverse / (1 + inverse)
-        return float(self.p * steepest / 2)
+        return float(float(self.p) * steepest / 2)
 
     def _value(self, u):
         epsilon, p = float(self.epsilon), float(self.p)

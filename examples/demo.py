@@ -1,0 +1,136 @@
+"""Wrong labels: LIBSVM's SVC and every classification loss, trained on data with a fifth of the labels flipped.
+
+Prints one table and saves a picture of the decision boundaries on the xor problem. Run: make demo
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.inspection import DecisionBoundaryDisplay
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from unisvm import UniSVMClassifier, losses
+from unisvm.datasets import flip_labels, make_checkerboard, make_xor
+
+SHARE_FLIPPED = 0.2
+SEED = 0
+PICTURE = Path(__file__).resolve().parents[1] / "demo.png"
+
+
+@dataclass
+class Data:
+    name: str
+    C: float
+    gamma: float
+    X: np.ndarray
+    y: np.ndarray
+
+    def __post_init__(self):
+        X, self.X_test, y, self.y_test = train_test_split(self.X, self.y, random_state=SEED, test_size=0.4)
+        self.X, self.y_clean = X, y
+        self.y, self.flipped = flip_labels(y, SHARE_FLIPPED, random_state=SEED)
+
+
+def data_sets() -> list[Data]:
+    cancer, cancer_labels = load_breast_cancer(return_X_y=True)
+    digits, digit_labels = load_digits(return_X_y=True)
+    xor, xor_labels = make_xor(1000, random_state=SEED)
+    board, colours = make_checkerboard(90)
+    return [
+        Data("xor", 10.0, 0.5, xor, xor_labels),
+        Data("checkerboard", 100.0, 16.0, board, colours),
+        Data("breast cancer", 1.0, 1 / 30, StandardScaler().fit_transform(cancer), cancer_labels),
+        Data("digits, ten classes", 10.0, 1 / 64, StandardScaler().fit_transform(digits), digit_labels),
+    ]
+
+
+def models(data: Data) -> dict:
+    shared = {"C": data.C, "gamma": data.gamma}
+    ours = {
+        name: UniSVMClassifier(name, rank=500, random_state=SEED, **shared) for name in losses.names("classification")
+    }
+    return {"SVC (LIBSVM)": SVC(**shared), **ours}
+
+
+def row(name: str, model, data: Data) -> list[str]:
+    started = perf_counter()
+    model.fit(data.X, data.y)
+    seconds = perf_counter() - started
+    accuracy = f"{100 * model.score(data.X_test, data.y_test):.1f}"
+    if isinstance(model, SVC):
+        return [name, accuracy, f"{seconds:.2f}", "", str(len(model.support_)), ""]
+    sweeps = np.max(model.n_sweeps_)
+    return [name, accuracy, f"{seconds:.2f}", str(sweeps), str(model.rank_), f"{model.trace_error_:.1e}"]
+
+
+def draw_boundaries(fitted: dict, data: Data) -> None:
+    names = ["SVC (LIBSVM)", "smooth_hinge", "squared_hinge", "truncated_squared_hinge", "quadratic_ramp", "saturating"]
+    figure, axes = plt.subplots(2, 3, figsize=(12, 8.4), layout="constrained")
+    wrong = np.zeros(len(data.y), dtype=bool)
+    wrong[data.flipped] = True
+    for ax, name in zip(axes.flat, names, strict=True):
+        model = fitted[name]
+        DecisionBoundaryDisplay.from_estimator(
+            model, data.X, ax=ax, response_method="predict", alpha=0.25, cmap="coolwarm", grid_resolution=200
+        )
+        colours = np.where(data.y > 0, "tab:red", "tab:blue")
+        ax.scatter(*data.X[~wrong].T, c=colours[~wrong], s=8)
+        ax.scatter(*data.X[wrong].T, c=colours[wrong], s=22, marker="x", linewidths=1)
+        ax.axhline(0, color="black", linewidth=0.8, linestyle=":")
+        ax.axvline(0, color="black", linewidth=0.8, linestyle=":")
+        ax.set_title(f"{name}: {100 * model.score(data.X_test, data.y_test):.1f} %")
+        ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
+    figure.suptitle(
+        f"xor with {SHARE_FLIPPED:.0%} of the training labels flipped (crosses); test accuracy on clean labels; "
+        "dotted: the true boundary"
+    )
+    figure.savefig(PICTURE, dpi=110)
+
+
+def main() -> None:
+    console = Console()
+    started = perf_counter()
+    sets = data_sets()
+    table = Table(title=f"Test accuracy after training with {SHARE_FLIPPED:.0%} of the labels flipped")
+    for title, justify in (
+        ("model", "left"),
+        ("accuracy %", "right"),
+        ("seconds", "right"),
+        ("sweeps", "right"),
+        ("rank", "right"),
+        ("trace left out", "right"),
+    ):
+        table.add_column(title, justify=justify)
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("training", total=sum(len(models(data)) for data in sets))
+        for data in sets:
+            table.add_row(f"[bold]{data.name}[/] ({len(data.y)} training rows)")
+            fitted = models(data)
+            for name, model in fitted.items():
+                progress.update(task, description=f"{data.name}: {name}")
+                table.add_row(*row(name, model, data))
+                progress.advance(task)
+            table.add_section()
+            if data.name == "xor":
+                draw_boundaries(fitted, data)
+    console.print(table)
+    console.print("The rank of SVC is its number of support vectors.")
+    console.print(f"Decision boundaries on xor: {PICTURE.name}. Done in {perf_counter() - started:.0f} seconds.")
+
+
+if __name__ == "__main__":
+    main()
