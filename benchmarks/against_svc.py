@@ -43,8 +43,8 @@ def main() -> None:
                 runs.append((*timed(model, data), model.stationarity_))
             seconds, accuracy, stationarity = np.median(runs, axis=0)
             print(
-                f"{name:<8}{f'UniSVMClassifier({loss})':<32}{seconds:>9.2f}{accuracy:>10.2f}{reference / seconds:>14.1f}"
-                f"{stationarity:>14.1e}",
+                f"{name:<8}{f'UniSVMClassifier({loss})':<32}{seconds:>9.2f}{accuracy:>10.2f}"
+                f"{reference / seconds:>14.1f}{stationarity:>14.1e}",
                 flush=True,
             )
 
