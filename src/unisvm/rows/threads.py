@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 from joblib import cpu_count, effective_n_jobs
 from threadpoolctl import ThreadpoolController
@@ -15,27 +16,63 @@ T = TypeVar("T")
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _blas() -> list[Any]:
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 def count_threads(n_jobs: int | None) -> int:
     """The number of threads for `n_jobs`; None means as many as the matrix products are set to use."""
     if n_jobs is not None:
         return effective_n_jobs(n_jobs)
-    blas = [library["num_threads"] for library in _controller().select(user_api="blas").info()]
-    return min(max(blas, default=1), cpu_count())
+    return min(max((library.num_threads for library in _blas()), default=1), cpu_count())
+
+
+class _BlasLimit:
+    """The number of threads of matrix products, which all fits of the process share.
+
+    The last one to leave puts back what the first one found, in whatever order fits in different threads end.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._found: list[int] = []
+
+    def enter(self, n_threads: int) -> list[int]:
+        with self._lock:
+            before = [library.num_threads for library in _blas()]
+            if self._inside == 0:
+                self._found = before
+            self._inside += 1
+            self._set([n_threads] * len(before))
+            return before
+
+    def leave(self, before: list[int]) -> None:
+        with self._lock:
+            self._inside -= 1
+            self._set(before if self._inside else self._found)
+
+    @staticmethod
+    def _set(numbers: list[int]) -> None:
+        for library, n_threads in zip(_blas(), numbers, strict=True):
+            library.set_num_threads(n_threads)
+
+
+_limit = _BlasLimit()
 
 
 @contextmanager
 def blas_threads(n_threads: int) -> Iterator[None]:
     """Limit the matrix products inside to `n_threads`."""
-    with _controller().limit(limits=n_threads, user_api="blas"):
+    before = _limit.enter(n_threads)
+    try:
         yield
+    finally:
+        _limit.leave(before)
 
 
 def run(tasks: Iterable[Callable[[], T]], n_threads: int) -> list[T]:
-    """Results of the tasks, in order, each run with single-threaded matrix products."""
+    """Results of the tasks, in order; the threads are spent on the tasks, or on the products inside a single one."""
     tasks = list(tasks)
     if n_threads == 1 or len(tasks) == 1:
         with blas_threads(n_threads):
