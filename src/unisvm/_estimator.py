@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -67,7 +68,10 @@ class BaseUniSVM(BaseEstimator):
         parse_memory(self.memory_limit)
         if isinstance(self.landmarks, str):
             one_of("landmark rule", self.landmarks, landmarks.RULES)
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
+        if not isinstance(self.verbose, Integral):
+            raise ValueError(f"verbose must be an integer, got {self.verbose!r}.")
+        threads = isinstance(self.n_jobs, Integral) and not isinstance(self.n_jobs, bool) and self.n_jobs != 0
+        if self.n_jobs is not None and not threads:
             raise ValueError(f"n_jobs must be None, a positive number of threads, or -1 for all; got {self.n_jobs!r}.")
 
     def _requested_kernel(self) -> kernels.Kernel:
@@ -116,10 +120,29 @@ class BaseUniSVM(BaseEstimator):
 
     # ------------------------------------------------------------------ fit
 
-    def _fit_columns(self, X, targets: np.ndarray, weights: np.ndarray, middle: np.ndarray | None = None) -> None:
-        """Fit one function for each column of `targets` and store what was learned.
+    def _fit_columns(
+        self,
+        X,
+        targets: np.ndarray,
+        weights: np.ndarray,
+        *,
+        warm: bool,
+        middle: np.ndarray | None = None,
+        to_training_units: Callable[[np.ndarray], np.ndarray] = lambda values: values,
+    ) -> tuple[dict[str, Any], Result]:
+        """Fit one function for each column of `targets`; the fitted attributes, and how the solver ended.
 
-        Rows of weight 0 are left out, as if they were not there. `middle` is the median of real targets.
+        Rows of weight 0 are left out, as if they were not there. The estimator itself is not changed, so that a fit
+        that fails leaves it as it was.
+
+        Parameters
+        ----------
+        warm : bool
+            Start from the present function, which has the same columns.
+        middle : ndarray, optional
+            The median of each column of real targets.
+        to_training_units : callable
+            Maps values of f to the units of `targets`.
         """
         present = np.flatnonzero(weights)
         every_row = X
@@ -138,7 +161,7 @@ class BaseUniSVM(BaseEstimator):
         with blas_threads(n_threads):
             with report.stage("landmarks"):
                 indices, points, vectors = self._landmarks(rows, kernel, every_row, present, rng)
-                self._check_memory(rows, vectors.shape[0])
+                self._check_memory(rows, vectors.shape[0], solver)
                 vectors = vectors.astype(np.float64)
                 feature_map = FeatureMap(kernel, points, kernel.against(points)(vectors), rows.dtype)
             with report.stage("majoriser"):
@@ -151,24 +174,51 @@ class BaseUniSVM(BaseEstimator):
             centre = sample.mean if self.fit_intercept else None
             objective = Objective(rows, features, feature_map, loss, penalty, self._task, centre, middle)
             with report.stage("solver"):
+                start = (
+                    self._present_function(objective, vectors[feature_map.kept], to_training_units) if warm else None
+                )
                 result = solver.solve(
                     objective,
                     majoriser,
-                    start=self._warm_start(objective, vectors[feature_map.kept]),
+                    start=start,
                     tol=self.tol,
                     max_iter=self.max_iter,
                     history=History(callback=report.iteration),
                 )
         dual, intercept = objective.to_dual(result.weights)
-        self.kernel_ = kernel
-        self.landmarks_ = None if indices is None else indices[feature_map.kept]
-        self.landmark_vectors_ = self.landmarks_ if self._is_precomputed() else feature_map.points
-        self.dual_coef_ = np.ascontiguousarray(dual.T)
-        self.intercept_ = intercept
-        self.rank_ = feature_map.rank
-        self.trace_error_ = sample.trace_error
-        self._store_result(result)
-        report.certificate(self)
+        landmark_rows = None if indices is None else indices[feature_map.kept]
+        fitted = {
+            "kernel_": kernel,
+            "landmarks_": landmark_rows,
+            "landmark_vectors_": landmark_rows if self._is_precomputed() else feature_map.points,
+            "dual_coef_": np.ascontiguousarray(dual.T),
+            "intercept_": intercept,
+            "rank_": feature_map.rank,
+            "trace_error_": sample.trace_error,
+            **_outcome(result),
+        }
+        report.certificate(fitted)
+        return fitted, result
+
+    def _store(self, fitted: dict[str, Any], result: Result) -> None:
+        """Take on the fitted attributes, and warn when the solver did not get where it should."""
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        worst = result.stationarity.max()
+        if StopReason.MAX_ITER in result.reasons:
+            advice = "Raise max_iter, or raise tol, or lower C, or scale the columns of X."
+            why = f"after max_iter={self.max_iter} iterations "
+        elif StopReason.PRECISION in result.reasons and worst > self.tol:
+            single = self.dual_coef_.dtype == np.float32
+            advice = "Give X in float64, or raise tol." if single else "The answer is as good as it gets: raise tol."
+            why = "where no further decrease can be told from rounding error, "
+        else:
+            return
+        warnings.warn(
+            f"The solver stopped {why}with stationarity {worst:.2g}, where tol={self.tol:g} was asked for. {advice}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
     def _landmarks(self, rows, kernel, every_row, present, rng) -> tuple[Any, Any, Any]:
         """Row numbers (None for points of the user's own), the points as the kernel takes them, and as rows."""
@@ -202,9 +252,10 @@ class BaseUniSVM(BaseEstimator):
             raise ValueError(f"The landmarks have {points.shape[1]} columns, but X has {every_row.shape[1]}.")
         return None, points, points
 
-    def _check_memory(self, rows, rank: int) -> None:
+    def _check_memory(self, rows, rank: int, solver) -> None:
         limit = parse_memory(self.memory_limit)
-        needed = rows.n_rows * rank * rows.dtype.itemsize + 3 * 8 * rank**2
+        copies = 2 if isinstance(solver, DCA) else 1
+        needed = copies * rows.n_rows * rank * rows.dtype.itemsize + 3 * 8 * rank**2
         if limit is not None and needed > limit:
             raise MemoryError(
                 f"{rows.n_rows} rows and {rank} landmarks in {rows.dtype} need {readable(needed)}, more than "
@@ -212,61 +263,23 @@ class BaseUniSVM(BaseEstimator):
                 f"Lower rank, or give X in float32."
             )
 
-    def _warm_start(self, objective: Objective, vectors) -> np.ndarray | None:
-        """The previous function, brought to the new landmarks by its values there."""
-        if not (self.warm_start and hasattr(self, "dual_coef_")):
-            return None
-        if self.dual_coef_.shape[0] != objective.n_columns or self._is_precomputed():
-            return None
-        if getattr(self.landmark_vectors_, "shape", (0, 0))[1] != vectors.shape[1]:
-            return None
-        intercept = self._to_training_units(self.intercept_[None].astype(np.float64))
-        values = self._to_training_units(self._decide(vectors).astype(np.float64))
-        return objective.from_values(values, intercept.ravel() if self.fit_intercept else 0 * intercept.ravel())
+    def _can_start_warm(self, X, n_columns: int) -> bool:
+        """Whether the present function can be the start of a fit with so many columns."""
+        if not (self.warm_start and hasattr(self, "dual_coef_")) or self._is_precomputed():
+            return False
+        points = self.landmark_vectors_
+        return points.ndim == 2 and points.shape[1] == X.shape[1] and len(self.dual_coef_) == n_columns
 
-    def _to_training_units(self, values: np.ndarray) -> np.ndarray:
-        """Values of f in the units of the targets that the solver sees."""
-        return values
-
-    def _store_result(self, result: Result) -> None:
-        single = len(result.objective) == 1
-
-        def per_column(array):
-            return array[0] if single else array
-
-        self.objective_ = per_column(result.objective)
-        self.stationarity_ = per_column(result.stationarity)
-        self.n_sweeps_ = per_column(result.n_sweeps)
-        self.n_iter_ = len(result.history.objective)
-        self.history_ = {
-            "objective": [per_column(values) for values in result.history.objective],
-            "stationarity": [per_column(values) for values in result.history.stationarity],
-            "seconds": list(result.history.seconds),
-        }
-        self._warn_unless_converged(result)
-
-    def _warn_unless_converged(self, result: Result) -> None:
-        worst = result.stationarity.max()
-        reasons = set(result.reasons)
-        if StopReason.MAX_ITER in reasons:
-            warnings.warn(
-                f"The solver stopped after max_iter={self.max_iter} iterations with stationarity {worst:.2g}, above "
-                f"tol={self.tol:g}. Raise max_iter, or raise tol, or lower C, or scale the columns of X.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-        elif StopReason.PRECISION in reasons and worst > self.tol:
-            warnings.warn(
-                f"The solver stopped with stationarity {worst:.2g}, above tol={self.tol:g}: in {self.dual_coef_.dtype} "
-                "no further decrease can be told from rounding error. Give X in float64, or raise tol.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+    def _present_function(self, objective: Objective, vectors, to_training_units) -> np.ndarray:
+        """The function of the last fit, brought to new landmarks by its values there."""
+        values = to_training_units(self._decide(vectors).astype(np.float64))
+        intercept = to_training_units(self.intercept_.astype(np.float64))
+        return objective.from_values(values, intercept if self.fit_intercept else np.zeros_like(intercept))
 
     # ------------------------------------------------------------------ use
 
     def _decision(self, X) -> np.ndarray:
-        """f(x) of each column, for checked or unchecked rows."""
+        """f(x) of each column."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return self._decide(X)
@@ -288,10 +301,32 @@ class BaseUniSVM(BaseEstimator):
     def _trust(self, residuals: np.ndarray) -> np.ndarray:
         loss = losses.get(self.loss)
         value = loss.value(residuals)
-        return 1 - value / loss.bound if np.isfinite(loss.bound) else 1 / (1 + value)
+        return np.clip(1 - value / loss.bound, 0, 1) if np.isfinite(loss.bound) else 1 / (1 + value)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "dual_coef_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_precomputed()
         return tags
+
+
+def _outcome(result: Result) -> dict[str, Any]:
+    """What the solver reports, as numbers for one column and as arrays for several."""
+
+    def per_column(array):
+        return array[0] if len(result.objective) == 1 else array
+
+    return {
+        "objective_": per_column(result.objective),
+        "stationarity_": per_column(result.stationarity),
+        "n_sweeps_": per_column(result.n_sweeps),
+        "n_iter_": len(result.history.objective),
+        "history_": {
+            "objective": [per_column(values) for values in result.history.objective],
+            "stationarity": [per_column(values) for values in result.history.stationarity],
+            "seconds": list(result.history.seconds),
+        },
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -32,11 +33,11 @@ class Report:
             f"stationarity {np.max(stationarity):.2e}  {history.seconds[-1]:.2f} s"
         )
 
-    def certificate(self, estimator) -> None:
+    def certificate(self, fitted: dict[str, Any]) -> None:
         self._say(
-            f"rank {estimator.rank_}, trace left out {estimator.trace_error_:.2e}; "
-            f"{estimator.n_iter_} iterations, objective {np.mean(estimator.objective_):.8g}, "
-            f"stationarity {np.max(estimator.stationarity_):.2e}"
+            f"rank {fitted['rank_']}, trace left out {fitted['trace_error_']:.2e}; "
+            f"{fitted['n_iter_']} iterations, objective {np.mean(fitted['objective_']):.8g}, "
+            f"stationarity {np.max(fitted['stationarity_']):.2e}"
         )
 
     def _say(self, line: str) -> None:

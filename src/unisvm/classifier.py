@@ -181,25 +181,35 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], multi_output=True)
         y = self._check_labels(y)
         weights = self._check_weights(sample_weight, X)
-        if self.class_weight is not None:
-            weights = weights * compute_sample_weight(self.class_weight, y).astype(weights.dtype)
+        weights = self._times_class_weights(weights, y)
         self._check_rows(X)
-        present = weights > 0
         if y.ndim == 2:
             classes = np.arange(y.shape[1])
         else:
-            classes = np.unique(y[present])
+            classes = np.unique(y[weights > 0])
             if len(classes) < 2:
                 raise ValueError(
                     f"A classifier needs at least two classes, but y holds only one class, {classes[0]!r}. "
                     "Check y, or the rows of positive weight."
                 )
-        if self.warm_start and not np.array_equal(getattr(self, "classes_", classes), classes):
-            del self.dual_coef_
-        self.classes_ = classes
-        self._multilabel = y.ndim == 2
-        self._fit_columns(X, self._signs(y, X.dtype), weights)
+        signs = _signs(y, classes, X.dtype)
+        warm = self._can_start_warm(X, signs.shape[1]) and np.array_equal(self.classes_, classes)
+        fitted, result = self._fit_columns(X, signs, weights, warm=warm)
+        self._store({"classes_": classes, "_multilabel": y.ndim == 2, **fitted}, result)
         return self
+
+    def _times_class_weights(self, weights: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if self.class_weight is None:
+            return weights
+        present = weights > 0
+        weights = weights.copy()
+        weights[present] *= compute_sample_weight(self.class_weight, y[present])
+        if not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
+            raise ValueError(
+                f"class_weight must be 'balanced' or give each class a weight that is not negative or NaN, and "
+                f"some class a positive one; got {self.class_weight!r}."
+            )
+        return weights
 
     def _check_labels(self, y) -> np.ndarray:
         if y.ndim == 2 and y.shape[1] == 1 and not sparse.issparse(y):
@@ -214,16 +224,6 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
                 "columns of classes are not supported. Wrap it in sklearn.multioutput.MultiOutputClassifier."
             )
         return y
-
-    def _signs(self, y: np.ndarray, dtype) -> np.ndarray:
-        """+1 and −1 for each column: the second of two classes, each of several, or each label."""
-        if y.ndim == 2:
-            member = y != 0
-        elif len(self.classes_) == 2:
-            member = (y == self.classes_[1])[:, None]
-        else:
-            member = y[:, None] == self.classes_
-        return np.where(member, dtype.type(1), dtype.type(-1))
 
     def decision_function(self, X):
         """Signed distance from the boundary, in units of the margin.
@@ -295,3 +295,14 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _signs(y: np.ndarray, classes: np.ndarray, dtype) -> np.ndarray:
+    """+1 and −1 for each column: the second of two classes, each of several, or each label."""
+    if y.ndim == 2:
+        member = y != 0
+    elif len(classes) == 2:
+        member = (y == classes[1])[:, None]
+    else:
+        member = y[:, None] == classes
+    return np.where(member, dtype.type(1), dtype.type(-1))

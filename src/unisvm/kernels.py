@@ -6,8 +6,10 @@ what depends on Z once and returns the function that is left.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -53,9 +55,15 @@ class Kernel(BaseEstimator):
 
     def resolve(self, n_features: int, variance: Callable[[], float]) -> Kernel:
         """A kernel whose gamma is a number. `variance` is called only if it is needed."""
-        gamma = getattr(self, "gamma", None)
+        parameters = self.get_params(deep=False)
+        for name in ("degree", "coef0"):
+            if name in parameters and not _is_number(parameters[name]):
+                raise ValueError(f"{name} must be a finite number, got {parameters[name]!r}.")
+        if "gamma" not in parameters:
+            return self
+        gamma = parameters["gamma"]
         if not isinstance(gamma, str):
-            if gamma is not None and not (np.isfinite(gamma) and gamma > 0):
+            if not (_is_number(gamma) and gamma > 0):
                 raise ValueError(f"gamma must be a positive number, 'scale' or 'auto', got {gamma!r}.")
             return self
         if one_of("gamma", gamma, ("scale", "auto")) == "auto":
@@ -63,7 +71,7 @@ class Kernel(BaseEstimator):
         else:
             spread = variance()
             number = 1.0 / (n_features * spread) if spread > 0 else 1.0
-        return type(self)(**{**self.get_params(deep=False), "gamma": number})
+        return type(self)(**{**parameters, "gamma": number})
 
 
 class _Dot(Kernel):
@@ -327,6 +335,8 @@ def get(kernel, *, gamma="scale", degree=3, coef0=0.0, kernel_params=None) -> Ke
     """
     if kernel_params is not None and (isinstance(kernel, str | Kernel) or not callable(kernel)):
         raise ValueError("kernel_params are the arguments of a kernel function; the kernel given here takes none.")
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        raise ValueError(f"kernel must be an instance: use {kernel.__name__}() instead of the class.")
     if isinstance(kernel, Kernel):
         return kernel
     if callable(kernel):
@@ -344,6 +354,10 @@ def get(kernel, *, gamma="scale", degree=3, coef0=0.0, kernel_params=None) -> Ke
             return Sigmoid(gamma, coef0)
         case _:
             return Precomputed()
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _dense_if_small(Z):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from unisvm._estimator import BaseUniSVM
@@ -132,16 +133,25 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         weights = self._check_weights(sample_weight, X)
         self._check_rows(X)
         targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        centre, self.target_scale_ = _robust_location_and_scale(targets, weights)
-        self.target_centre_ = centre if self.fit_intercept else np.zeros_like(centre)
-        self._fit_columns(X, self._to_training_units(targets), weights, self._to_training_units(centre))
-        self.dual_coef_ = self.dual_coef_ * self.target_scale_[:, None].astype(X.dtype)
-        self.intercept_ = (self.intercept_ * self.target_scale_ + self.target_centre_).astype(X.dtype)
-        self._one_target = y.ndim == 1
-        return self
+        median, scale = _robust_location_and_scale(targets, weights)
+        centre = median if self.fit_intercept else np.zeros_like(median)
 
-    def _to_training_units(self, values):
-        return (values - self.target_centre_) / self.target_scale_
+        def to_training_units(values):
+            return (values - centre) / scale
+
+        fitted, result = self._fit_columns(
+            X,
+            to_training_units(targets),
+            weights,
+            warm=self._can_start_warm(X, targets.shape[1]),
+            middle=to_training_units(median),
+            to_training_units=to_training_units,
+        )
+        fitted["dual_coef_"] = fitted["dual_coef_"] * scale[:, None].astype(X.dtype)
+        fitted["intercept_"] = (fitted["intercept_"] * scale + centre).astype(X.dtype)
+        fitted |= {"target_centre_": centre, "target_scale_": scale, "_one_target": y.ndim == 1}
+        self._store(fitted, result)
+        return self
 
     def predict(self, X):
         """The targets.
@@ -173,12 +183,12 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         trust : ndarray of shape (n_samples,)
         """
         decision = self._decision(X)
-        targets = np.asarray(y, dtype=np.float64)
+        targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         check_consistent_length(decision, targets)
-        residuals = (targets.reshape(len(targets), -1) - decision) / self.target_scale_
-        if residuals.shape != decision.shape:
-            raise ValueError(f"y must have {decision.shape[1]} columns, got shape {targets.shape}.")
-        return self._trust(residuals).min(axis=1)
+        targets = targets.reshape(len(targets), -1)
+        if targets.shape != decision.shape:
+            raise ValueError(f"y must have {decision.shape[1]} columns, as in fit, but has {targets.shape[1]}.")
+        return self._trust((targets - decision) / self.target_scale_).min(axis=1)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -206,10 +216,7 @@ def _robust_location_and_scale(targets: np.ndarray, weights: np.ndarray) -> tupl
 def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
     """The median of the values repeated by their weights: halfway between the two middle ones if they differ."""
     order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weights[order])
-    low, high = (
-        np.searchsorted(reached, reached[-1] / 2, side="left"),
-        np.searchsorted(reached, reached[-1] / 2, side="right"),
-    )
-    last = len(values) - 1
-    return float((values[order[min(low, last)]] + values[order[min(high, last)]]) / 2)
+    reached = np.cumsum(weights[order]) / weights.sum()
+    # half the weight is reached up to rounding
+    middle = np.searchsorted(reached, [0.5 - 1e-9, 0.5 + 1e-9])
+    return float(values[order[np.minimum(middle, len(values) - 1)]].mean())

@@ -30,6 +30,9 @@ Fit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 class DCA:
     """The paper's solver.
 
+    It starts from least squares as the paper does. A few huge targets can spoil that start for a bounded loss; the
+    default solver guards against them.
+
     Parameters
     ----------
     form : {"sparse", "woodbury", "full"}, default="sparse"

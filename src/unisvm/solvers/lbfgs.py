@@ -80,11 +80,13 @@ class LBFGS:
         rejections = np.zeros(q, dtype=int)
         # what is still to be gained, by the solver's own model of the curvature: a far better guess than stationarity
         remaining = stationarity * value
+        # What a residual of one unit costs: when a few hopeless rows make up the objective, the others still count.
+        unit = max(float(objective.loss.value(1.0)), 0.01 * objective.loss.A)
         # what the sums over the rows cannot resolve
         noise = 10 * np.finfo(objective.rows.dtype).eps
 
         while True:
-            done = (stationarity <= tol) & (remaining <= tol * value)
+            done = (stationarity <= tol) & (remaining <= tol * np.minimum(value, unit))
             stuck = rejections >= _REJECTIONS_BEFORE_STOP
             for j in columns[done]:
                 reasons[j] = StopReason.CONVERGED
