@@ -145,7 +145,7 @@ class BaseUniSVM(BaseEstimator):
             Maps values of f to the units of `targets`.
         """
         present = np.flatnonzero(weights)
-        every_row = X
+        every_row = X = kernels.as_rows(X)
         if len(present) < len(weights):
             X = X[present][:, present] if self._is_precomputed() else X[present]
             targets, weights = targets[present], weights[present]
@@ -282,7 +282,7 @@ class BaseUniSVM(BaseEstimator):
         """f(x) of each column."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return self._decide(X)
+        return self._decide(kernels.as_rows(X))
 
     def _decide(self, X) -> np.ndarray:
         against = self.kernel_.against(self.landmark_vectors_)

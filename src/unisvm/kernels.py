@@ -34,8 +34,7 @@ class Kernel(BaseEstimator):
 
     def __call__(self, X, Z) -> np.ndarray:
         """The matrix of k(x, z) for the rows x of X and z of Z, in X's precision."""
-        X, Z = (rows if sparse.issparse(rows) else np.asarray(rows) for rows in (X, Z))
-        return self.against(Z)(X)
+        return self.against(as_rows(Z))(as_rows(X))
 
     @abstractmethod
     def against(self, Z) -> Block:
@@ -56,9 +55,11 @@ class Kernel(BaseEstimator):
     def resolve(self, n_features: int, variance: Callable[[], float]) -> Kernel:
         """A kernel whose gamma is a number. `variance` is called only if it is needed."""
         parameters = self.get_params(deep=False)
-        for name in ("degree", "coef0"):
-            if name in parameters and not _is_number(parameters[name]):
-                raise ValueError(f"{name} must be a finite number, got {parameters[name]!r}.")
+        if not _is_number(parameters.get("coef0", 0.0)):
+            raise ValueError(f"coef0 must be a finite number, got {parameters['coef0']!r}.")
+        degree = parameters.get("degree", 1)
+        if not (_is_number(degree) and degree >= 1 and float(degree).is_integer()):
+            raise ValueError(f"degree must be a positive whole number, got {degree!r}.")
         if "gamma" not in parameters:
             return self
         gamma = parameters["gamma"]
@@ -126,7 +127,7 @@ class Polynomial(_Dot):
 
     @property
     def is_psd(self):
-        return self.coef0 >= 0 and float(self.degree).is_integer()
+        return self.coef0 >= 0 and self.degree >= 1 and float(self.degree).is_integer()
 
     def _of_products(self, products):
         products *= float(self.gamma)
@@ -186,32 +187,31 @@ class RBF(Kernel):
         Z = _dense_if_small(Z)
         # Distances do not change when the origin moves to the middle of Z, but far fewer digits cancel.
         # Sparse rows stay where they are: moving them would fill in their zeros.
-        origin = None if sparse.issparse(Z) else np.mean(Z, axis=0, dtype=np.float64)
+        # The origin is a number that both sides can subtract exactly.
+        origin = None if sparse.issparse(Z) else np.mean(Z, axis=0, dtype=np.float64).astype(Z.dtype)
         prepared: dict[tuple[bool, np.dtype], tuple[Any, np.ndarray]] = {}
 
         def prepare(moved: bool, dtype: np.dtype):
             if (moved, dtype) not in prepared:
-                points = (Z.astype(np.float64) - origin) if moved else Z.astype(np.float64)
+                points = Z.astype(np.float64) - origin if moved else Z.astype(np.float64)
                 norms = row_norms(points, squared=True)
                 prepared[moved, dtype] = (points * (2 * gamma)).astype(dtype), gamma * norms
             return prepared[moved, dtype]
 
         def block(X):
             moved = origin is not None and not sparse.issparse(X)
-            X = X - origin.astype(X.dtype) if moved else X
-            X_norms = gamma * row_norms(X, squared=True).astype(np.float64)
-            points, norms = prepare(moved, X.dtype)
-            # The exponent is a difference of numbers as large as γ(‖x‖² + ‖z‖²): where single precision would
-            # leave an error of 1e-4 in it, the block is worked out in double precision.
-            wanted = X.dtype
-            if (X_norms.max(initial=0.0) + norms.max(initial=0.0)) * np.finfo(wanted).eps > 1e-4:
-                X = X.astype(np.float64)
-                points, norms = prepare(moved, X.dtype)
-            exponent = _products(X, points)
-            exponent -= X_norms.astype(X.dtype)[:, None]
-            exponent -= norms.astype(X.dtype)
+            rows = X - origin if moved else X
+            # The exponent is a difference of numbers as large as γ(‖x‖² + ‖z‖²): where single precision would leave
+            # an error of 1e-4 in it, the block is worked out in double precision.
+            largest = gamma * row_norms(rows, squared=True).max(initial=0.0) + prepare(moved, rows.dtype)[1].max()
+            if not largest * np.finfo(rows.dtype).eps <= 1e-4 and rows.dtype != np.float64:
+                rows = X.astype(np.float64) - origin if moved else X.astype(np.float64)
+            points, norms = prepare(moved, rows.dtype)
+            exponent = _products(rows, points)
+            exponent -= (gamma * row_norms(rows, squared=True))[:, None]
+            exponent -= norms.astype(rows.dtype)
             np.minimum(exponent, 0, out=exponent)
-            return np.exp(exponent, out=exponent).astype(wanted, copy=False)
+            return np.exp(exponent, out=exponent).astype(X.dtype, copy=False)
 
         return block
 
@@ -249,6 +249,9 @@ class Laplacian(Kernel):
 
 class Precomputed(Kernel):
     """The rows are themselves rows of a kernel matrix; a point is the number of a column."""
+
+    def __call__(self, X, Z):
+        return self.against(Z)(as_rows(X))
 
     def against(self, Z):
         columns = np.asarray(Z)
@@ -354,6 +357,18 @@ def get(kernel, *, gamma="scale", degree=3, coef0=0.0, kernel_params=None) -> Ke
             return Sigmoid(gamma, coef0)
         case _:
             return Precomputed()
+
+
+def as_rows(X):
+    """X as a floating array, or as a CSR matrix that stores no entry twice, as norms and distances take it to be."""
+    if not sparse.issparse(X):
+        X = np.asarray(X)
+        return X if np.issubdtype(X.dtype, np.floating) else X.astype(np.float64)
+    X = X.tocsr() if np.issubdtype(X.dtype, np.floating) else X.tocsr().astype(np.float64)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def _is_number(value) -> bool:

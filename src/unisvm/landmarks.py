@@ -73,7 +73,9 @@ class PartialCholesky:
         if len(positions) == 0:
             return False
         columns = self.entries(None, positions).astype(np.float64)
-        independent, factor = self._eliminate(columns[positions])
+        independent, factor = self._eliminate(columns[positions], positions)
+        if len(independent) == 0:
+            return False
         new = solve_triangular(factor, columns[:, independent].T, lower=True, check_finite=False)
         squares = new**2
         trace = float(self.weights @ self.residual)
@@ -87,13 +89,18 @@ class PartialCholesky:
         self.residual[self.pivots] = 0.0
         return len(met) > 0 or count == room
 
-    def _eliminate(self, matrix: np.ndarray, accept: Callable[[int, float], bool] = lambda i, left: True):
-        """Cholesky's factor of the rows that the ones before them do not span, and which rows these are."""
+    def _eliminate(
+        self, matrix: np.ndarray, positions: np.ndarray, accept: Callable[[int, float], bool] = lambda i, left: True
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Which of the accepted positions the ones before them do not span, and Cholesky's factor of their matrix."""
         kept: list[int] = []
         columns: list[np.ndarray] = []
         for i in range(len(matrix)):
             left = matrix[i, i] - sum(column[i] ** 2 for column in columns)
-            if left > self.floor and accept(i, left):
+            if matrix[i, i] <= self.floor:
+                # spanned by the pivots, whatever rounding left in its residual: it must not be proposed for ever
+                self.residual[positions[i]] = 0.0
+            elif left > self.floor and accept(i, left):
                 known = np.array([column[i] for column in columns])
                 explained = known @ np.array(columns) if columns else 0.0
                 columns.append((matrix[:, i] - explained) / np.sqrt(left))
@@ -105,7 +112,7 @@ class PartialCholesky:
         """Reject proposals drawn by `residual` so that those left are as if drawn one after the other."""
         drawn_with = self.residual[proposals]
         residual = self.entries(proposals, proposals).astype(np.float64)
-        kept, _ = self._eliminate(residual, lambda i, left: rng.uniform() * drawn_with[i] < left)
+        kept, _ = self._eliminate(residual, proposals, lambda i, left: rng.uniform() * drawn_with[i] < left)
         return proposals[kept]
 
 
@@ -134,10 +141,7 @@ def choose(rule: str, rows, kernel: Kernel, rank: int, tolerance: float, rng: np
 
 
 def _rpcholesky(rows, kernel, rank, tolerance, rng):
-    n = max(CANDIDATES_PER_LANDMARK * rank, _LEAST_CANDIDATES)
-    candidates = rows.draw(n, rng)
-    # a sample was drawn by weight already; if it holds all rows, their weights still count
-    weights = np.ones(n) if n < rows.n_rows else rows.weights[candidates].astype(np.float64)
+    candidates, weights = rows.represent(max(CANDIDATES_PER_LANDMARK * rank, _LEAST_CANDIDATES), rng)
     cholesky = PartialCholesky(kernel, rows, candidates, weights, rank)
     block = max(10, rank // 20)
     while len(cholesky.pivots) < rank:
@@ -164,11 +168,11 @@ def _pivoted_cholesky(rows, kernel, rank, tolerance, rng):
 
 
 def _uniform(rows, kernel, rank, tolerance, rng):
-    candidates = rows.draw(rank + _LEAST_CANDIDATES, rng)
-    # the trace is measured on rows that are not landmarks themselves
-    weights = np.ones(len(candidates))
-    weights[:rank] = 0.0
-    cholesky = PartialCholesky(kernel, rows, candidates, weights, rank)
+    drawn = rows.draw(rank, rng)
+    # the trace is measured on other rows, which stand for all
+    measured, weights = rows.represent(_LEAST_CANDIDATES, rng)
+    candidates = np.concatenate([drawn, measured])
+    cholesky = PartialCholesky(kernel, rows, candidates, np.concatenate([np.zeros(rank), weights]), rank)
     block = max(10, rank // 20)
     for start in range(0, rank, block):
         if cholesky.add(np.arange(start, min(start + block, rank)), tolerance):

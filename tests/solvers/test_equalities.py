@@ -139,8 +139,10 @@ def test_dca_start_is_least_squares(labelled):
     ridge = UniSVMClassifier("least_squares", gamma=GAMMA, solver="dca").fit(X, y)
     sign = 2 * y - 1
     margins = 1 - sign * ridge.decision_function(X)
-    squared_norm = penalty_of(1.0, len(y)) * (ridge.dual_coef_ @ rbf_kernel(X[ridge.landmarks_], gamma=GAMMA)) @ (
-        ridge.dual_coef_.T
+    squared_norm = (
+        penalty_of(1.0, len(y))
+        * (ridge.dual_coef_ @ rbf_kernel(X[ridge.landmarks_], gamma=GAMMA))
+        @ (ridge.dual_coef_.T)
     )
     expected = squared_norm[0, 0] + np.mean(np.maximum(margins, 0) ** 2)
     assert hinge.history_["objective"][0] == pytest.approx(expected, rel=1e-8)

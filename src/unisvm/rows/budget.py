@@ -19,8 +19,9 @@ def parse_memory(limit: int | float | str | None) -> int | None:
         return physical
     if isinstance(limit, str):
         match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)B?\s*", limit, flags=re.IGNORECASE)
-        if match and float(match[1]) > 0:
-            return int(float(match[1]) * _UNITS[match[2].upper()])
+        size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+        if size >= 1:
+            return size
     elif isinstance(limit, Integral) and not isinstance(limit, bool) and limit >= 1:
         return int(limit)
     elif isinstance(limit, Real) and 0 < limit < 1 and physical is not None:

@@ -74,17 +74,23 @@ class MemoryRows:
 
     def draw(self, n: int, rng: np.random.RandomState) -> np.ndarray:
         """Numbers of `n` distinct rows, or of all rows if there are no more, drawn by weight, in random order."""
-        if n >= self.n_rows:
-            return rng.permutation(self.n_rows)
-        if self.weights.min() == self.weights.max():
-            return rng.choice(self.n_rows, n, replace=False)
-        return rng.choice(self.n_rows, n, replace=False, p=self.weights / self.total_weight)
+        n = min(n, self.n_rows)
+        even = self.weights.min() == self.weights.max()
+        return rng.choice(self.n_rows, n, replace=False, p=None if even else self.weights / self.total_weight)
 
-    def sample(self, indices: np.ndarray) -> MemoryRows:
-        """A store of rows that were drawn by weight, which therefore weigh the same."""
-        return MemoryRows(
-            self.X[indices], self.targets[indices], np.ones(len(indices), self.weights.dtype), self.n_threads
-        )
+    def represent(self, n: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers and weights of about `n` rows whose weighted mean is on average that of all rows."""
+        if n >= self.n_rows:
+            return np.arange(self.n_rows), self.weights.astype(np.float64)
+        if self.weights.min() == self.weights.max():
+            return rng.choice(self.n_rows, n, replace=False), np.ones(n)
+        drawn = rng.choice(self.n_rows, n, p=self.weights / self.total_weight)
+        indices, counts = np.unique(drawn, return_counts=True)
+        return indices, counts.astype(np.float64)
+
+    def sample(self, indices: np.ndarray, weights: np.ndarray) -> MemoryRows:
+        """A store of these rows with other weights."""
+        return MemoryRows(self.X[indices], self.targets[indices], weights.astype(self.weights.dtype), self.n_threads)
 
     def build(self, block: Callable[[Any], np.ndarray], width: int) -> np.ndarray:
         """Features of all rows: `block` maps rows of X to an array with `width` columns."""

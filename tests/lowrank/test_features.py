@@ -1,0 +1,207 @@
+"""The low-rank kernel: its factor, its moments, what it leaves out, and kernels that are not kernels."""
+
+import naive
+import numpy as np
+import pytest
+from scipy import sparse
+
+from unisvm import UniSVMClassifier, kernels
+from unisvm.features import FeatureMap, check_positive_semidefinite, gram_sample
+
+KERNELS = {
+    "rbf": kernels.RBF(0.3),
+    "laplacian": kernels.Laplacian(0.2),
+    "poly": kernels.Polynomial(0.3, degree=2, coef0=1.0),
+}
+every_kernel = pytest.mark.parametrize("name", KERNELS)
+every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+def feature_map(kernel, points, dtype=F64):
+    exact = points.astype(np.float64)
+    return FeatureMap(kernel, points, kernel(exact, exact), np.dtype(dtype))
+
+
+def orthonormal(features, X):
+    return features.from_values(features.block(X).T).T
+
+
+def difference_of_products(X, Z):
+    """Indefinite: the first column counts negatively."""
+    return X[:, 1:] @ Z[:, 1:].T - np.outer(X[:, 0], Z[:, 0])
+
+
+@every_kernel
+@every_dtype
+def test_features_give_the_nystrom_approximation(name, dtype):
+    X, kernel = np.random.RandomState(0).randn(60, 4).astype(dtype), KERNELS[name]
+    features = feature_map(kernel, X[:12], dtype)
+    K = kernel(X.astype(float), X.astype(float))
+    assert features.rank == 12
+    P = orthonormal(features, X.astype(float))
+    tolerance = 1e-4 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(P @ P.T, naive.nystrom(K, np.arange(12)), atol=tolerance * K.max())
+    # the order of the landmarks is the factor's own; up to it this is the textbook's formula
+    B = features.kept
+    np.testing.assert_allclose(P, naive.orthonormal_features(K[:, B], K[np.ix_(B, B)]), atol=tolerance * K.max())
+    assert features.block(X).dtype == dtype
+
+
+@every_kernel
+def test_kept_points_and_factor_belong_together(name):
+    X, kernel = np.random.RandomState(0).randn(15, 4), KERNELS[name]
+    for form in (np.array, sparse.csr_matrix):
+        features = FeatureMap(kernel, form(X), kernel(X, X), F64)
+        assert sorted(features.kept) == list(range(15))
+        points = features.points.toarray() if sparse.issparse(features.points) else features.points
+        np.testing.assert_array_equal(points, X[features.kept])
+        np.testing.assert_array_equal(features.factor, np.tril(features.factor))
+        np.testing.assert_allclose(features.factor @ features.factor.T, kernel(points, points), rtol=1e-10, atol=1e-10)
+
+
+@every_kernel
+@every_dtype
+@pytest.mark.parametrize("apart", [0.0, 1e-9])
+def test_repeated_landmarks_are_dropped(name, dtype, apart):
+    rng = np.random.RandomState(0)
+    distinct = rng.randn(8, 3)
+    points = (np.repeat(distinct, 3, axis=0) + apart * rng.randn(24, 3)).astype(dtype)
+    kernel = KERNELS[name]
+    matrix = kernel(points.astype(float), points.astype(float))
+    features = FeatureMap(kernel, points, matrix, np.dtype(dtype))
+    if dtype == np.float32 or apart == 0.0:
+        assert sorted(features.kept // 3) == list(range(8))
+    assert 8 <= features.rank <= 24
+    P = orthonormal(features, points.astype(float))
+    np.testing.assert_allclose(P @ P.T, matrix, atol=2e-4 if dtype == np.float32 else 1e-8)
+
+
+@every_dtype
+def test_no_pivot_is_rounding_error(dtype):
+    # a smooth kernel has far more landmarks than numerical rank; coefficients must stay bounded all the same
+    X = np.random.RandomState(0).uniform(size=(200, 2)).astype(dtype)
+    features = feature_map(kernels.RBF(0.1), X, dtype)
+    assert features.rank < 60
+    assert features.factor.diagonal().min() ** 2 > (2e-5 if dtype == np.float32 else 1e-14)
+
+
+@every_kernel
+def test_dual_coefficients_and_values(name):
+    rng = np.random.RandomState(0)
+    X, kernel = rng.randn(50, 4), KERNELS[name]
+    features = feature_map(kernel, X[:10])
+    W = rng.randn(features.rank, 3)
+    P = orthonormal(features, X)
+    np.testing.assert_allclose(features.block(X) @ features.to_dual(W), P @ W, rtol=1e-7, atol=1e-8)
+    values_at_landmarks = P[features.kept] @ W
+    np.testing.assert_allclose(features.from_values(values_at_landmarks), W, rtol=1e-7, atol=1e-8)
+    # the norm of f is that of W: the basis is orthonormal in the kernel's space
+    dual = features.to_dual(W[:, 0])
+    assert dual @ kernel(features.points, features.points) @ dual == pytest.approx(W[:, 0] @ W[:, 0])
+
+
+@every_kernel
+@every_dtype
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_moments_of_all_rows(store, small_blocks, name, dtype, weighted, n_threads):
+    rng = np.random.RandomState(0)
+    X, kernel = rng.randn(300, 4).astype(dtype), KERNELS[name]
+    weights = rng.uniform(0.1, 5, size=300).astype(dtype).astype(float) if weighted else np.ones(300)
+    features = feature_map(kernel, X[:12], dtype)
+    sample = gram_sample(store(X, weights=weights, n_threads=n_threads), features, None, rng)
+    exact = X.astype(float)
+    P = orthonormal(features, exact)
+    mean, gram = naive.moments(P, weights)
+    tolerance = 1e-3 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(sample.mean, mean, atol=tolerance)
+    np.testing.assert_allclose(sample.gram, gram, atol=tolerance * gram.max())
+    assert sample.trace_error == pytest.approx(
+        naive.trace_left(kernel(exact, exact), np.arange(12), weights), abs=tolerance
+    )
+    assert sample.n_rows == 300
+    assert gram_sample(store(X), features, 300, rng).n_rows == 300
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_of_a_sample_are_close(store, weighted):
+    rng = np.random.RandomState(0)
+    X, kernel = rng.randn(4000, 3), kernels.RBF(0.3)
+    # two kinds of rows, so that forgetting the weights would move the mean far more than chance does
+    X[2000:] += 2
+    weights = np.where(np.arange(4000) < 2000, 0.2, 1.8) if weighted else np.ones(4000)
+    features = feature_map(kernel, X[1990:2010])
+    sample = gram_sample(store(X, weights=weights), features, 800, np.random.RandomState(1))
+    mean, gram = naive.moments(orthonormal(features, X), weights)
+    assert 600 < sample.n_rows <= 800
+    np.testing.assert_allclose(sample.mean, mean, atol=0.06)
+    np.testing.assert_allclose(sample.gram, gram, atol=0.06)
+    assert sample.trace_error == pytest.approx(1 - np.trace(gram), abs=0.03)
+
+
+def test_full_kernel_leaves_nothing_out(store):
+    X = np.random.RandomState(0).randn(40, 3)
+    sample = gram_sample(store(X), feature_map(kernels.RBF(1.0), X), None, np.random.RandomState(0))
+    assert 0 <= sample.trace_error < 1e-10
+
+
+@pytest.mark.parametrize("form", [np.array, sparse.csr_matrix, sparse.csr_array])
+@pytest.mark.parametrize("n_sampled", [None, 40])
+def test_moments_of_a_precomputed_kernel(store, form, n_sampled):
+    # a sample of its rows still has all columns
+    X = np.random.RandomState(0).randn(60, 3)
+    K = kernels.RBF(0.3)(X, X)
+    chosen = np.arange(0, 60, 6)
+    precomputed, rng = kernels.Precomputed(), np.random.RandomState(0)
+    features = FeatureMap(precomputed, chosen, K[np.ix_(chosen, chosen)], F64)
+    rows = store(form(K))
+    sample = gram_sample(rows, features, n_sampled, rng)
+    indices = np.arange(60) if n_sampled is None else rows.draw(n_sampled, np.random.RandomState(0))
+    P = naive.orthonormal_features(K[:, chosen[features.kept]], K[np.ix_(*[chosen[features.kept]] * 2)])[indices]
+    np.testing.assert_allclose(sample.gram, P.T @ P / len(indices), atol=1e-9)
+    assert sample.trace_error == pytest.approx(1 - (P**2).sum() / len(indices), abs=1e-9)
+
+
+# ---------------------------------------------------------------------- kernels that are not positive semidefinite
+
+
+@pytest.mark.parametrize("form", [np.array, sparse.csr_matrix])
+def test_indefinite_precomputed_matrix_is_refused(form):
+    rng = np.random.RandomState(0)
+    X, y = rng.randn(30, 4), rng.randint(2, size=30)
+    K = difference_of_products(X, X)
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        UniSVMClassifier(kernel="precomputed").fit(form(K), y)
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        FeatureMap(kernels.Precomputed(), np.arange(30), K, F64)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_indefinite_function_is_warned_of():
+    rng = np.random.RandomState(0)
+    X, y = rng.randn(30, 4), rng.randint(2, size=30)
+    with pytest.warns(UserWarning, match="not positive semidefinite"):
+        model = UniSVMClassifier(kernel=difference_of_products).fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    with pytest.warns(UserWarning, match="not positive semidefinite"):
+        FeatureMap(kernels.Sigmoid(1.0, coef0=-1.0), X, kernels.Sigmoid(1.0, coef0=-1.0)(X, X), F64)
+
+
+def test_positive_semidefinite_function_is_not_warned_of():
+    # rounding leaves eigenvalues of either sign about 0; warnings are errors here
+    X = np.random.RandomState(0).randn(40, 2)
+    assert feature_map(kernels.Function(lambda X, Z: X @ Z.T), X).rank == 2
+
+
+def test_rounding_is_told_from_a_negative_eigenvalue():
+    check_positive_semidefinite(np.diag([1.0, -1e-7]), refuse=True)
+    with pytest.raises(ValueError, match=r"smallest eigenvalue is -0\.01"):
+        check_positive_semidefinite(np.diag([1.0, -0.01]), refuse=True)
+
+
+def test_a_kernel_that_is_zero_on_all_landmarks():
+    with pytest.raises(ValueError, match="zero on all landmarks"):
+        feature_map(kernels.Linear(), np.zeros((5, 2)))
+    with pytest.raises(ValueError, match="zero on all landmarks"):
+        UniSVMClassifier(kernel="linear").fit(np.zeros((6, 2)), [0, 1] * 3)
