@@ -115,12 +115,15 @@ def gram_sample(rows, features: FeatureMap, n_rows: int | None, rng: np.random.R
     indices, weights = rows.represent(rows.n_rows if n_rows is None else n_rows, rng)
     chosen = rows if len(indices) == rows.n_rows else rows.sample(indices, weights)
 
+    # a majoriser in single precision serves as well
+    factor = features.factor.astype(rows.dtype)
+
     def moments(block, targets, weights):
-        P = features.from_values(block.T.astype(np.float64)).T
-        root = np.sqrt(weights.astype(np.float64))
+        P = solve_triangular(factor, block.T, lower=True, check_finite=False).T
+        root = np.sqrt(weights)
         P *= root
         # the product of a matrix with its own transpose takes half the time
-        return P.T @ P, (root * P).sum(axis=0)
+        return P.T @ P, (root * P).sum(axis=0, dtype=np.float64)
 
     gram, mean = chosen.reduce(moments, chosen.build(features.block, features.rank))
     total = chosen.total_weight

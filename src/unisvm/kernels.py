@@ -20,7 +20,8 @@ from sklearn.utils.extmath import row_norms
 
 from unisvm._names import one_of
 
-Block = Callable[[Any], np.ndarray]
+#: maps rows X, and optionally an array `out` to write into, to k(X, Z)
+Block = Callable[..., np.ndarray]
 
 # sparse landmarks are made dense up to this size: sparse rows times a dense matrix is several times faster
 _DENSE_BYTES = 2**28
@@ -84,7 +85,7 @@ class _Dot(Kernel):
 
     def against(self, Z):
         Z = _dense_if_small(Z)
-        return lambda X: self._of_products(_products(X, Z))
+        return lambda X, out=None: self._of_products(_products(X, Z, out))
 
     def diagonal(self, X):
         return self._of_products(row_norms(X, squared=True).astype(np.float64))
@@ -194,11 +195,11 @@ class RBF(Kernel):
         def prepare(moved: bool, dtype: np.dtype):
             if (moved, dtype) not in prepared:
                 points = Z.astype(np.float64) - origin if moved else Z.astype(np.float64)
-                norms = row_norms(points, squared=True)
-                prepared[moved, dtype] = (points * (2 * gamma)).astype(dtype), gamma * norms
+                norms = gamma * row_norms(points, squared=True)
+                prepared[moved, dtype] = (points * (2 * gamma)).astype(dtype), norms
             return prepared[moved, dtype]
 
-        def block(X):
+        def block(X, out=None):
             moved = origin is not None and not sparse.issparse(X)
             rows = X - origin if moved else X
             # The exponent is a difference of numbers as large as γ(‖x‖² + ‖z‖²): where single precision would leave
@@ -207,11 +208,11 @@ class RBF(Kernel):
             if not largest * np.finfo(rows.dtype).eps <= 1e-4 and rows.dtype != np.float64:
                 rows = X.astype(np.float64) - origin if moved else X.astype(np.float64)
             points, norms = prepare(moved, rows.dtype)
-            exponent = _products(rows, points)
+            exponent = _products(rows, points, out if rows.dtype == X.dtype else None)
             exponent -= (gamma * row_norms(rows, squared=True))[:, None]
             exponent -= norms.astype(rows.dtype)
             np.minimum(exponent, 0, out=exponent)
-            return np.exp(exponent, out=exponent).astype(X.dtype, copy=False)
+            return _into(out, np.exp(exponent, out=exponent).astype(X.dtype, copy=False))
 
         return block
 
@@ -237,12 +238,12 @@ class Laplacian(Kernel):
         return np.ones(X.shape[0])
 
     def against(self, Z):
-        def block(X):
+        def block(X, out=None):
             # scikit-learn measures distances between two dense or between two sparse matrices only
             points = sparse.csr_array(Z) if sparse.issparse(X) and not sparse.issparse(Z) else Z
             if sparse.issparse(points) and not sparse.issparse(X):
                 points = points.toarray()
-            return laplacian_kernel(X, points, gamma=float(self.gamma)).astype(X.dtype, copy=False)
+            return _into(out, laplacian_kernel(X, points, gamma=float(self.gamma)).astype(X.dtype, copy=False))
 
         return block
 
@@ -255,7 +256,12 @@ class Precomputed(Kernel):
 
     def against(self, Z):
         columns = np.asarray(Z)
-        return lambda X: np.ascontiguousarray(X[:, columns].toarray() if sparse.issparse(X) else X[:, columns])
+
+        def block(X, out=None):
+            part = X[:, columns].toarray() if sparse.issparse(X) else X[:, columns]
+            return _into(out, np.ascontiguousarray(part))
+
+        return block
 
     def diagonal(self, X):
         return np.asarray(X.diagonal(), dtype=np.float64)
@@ -290,7 +296,7 @@ class Function(Kernel):
         self.params = params
 
     def against(self, Z):
-        def block(X):
+        def block(X, out=None):
             matrix = np.asarray(self.function(X, Z, **(self.params or {})))
             if matrix.shape != (X.shape[0], Z.shape[0]):
                 raise ValueError(
@@ -299,7 +305,7 @@ class Function(Kernel):
                 )
             if not np.isfinite(matrix).all():
                 raise ValueError("The kernel function returned NaN or infinity.")
-            return matrix.astype(X.dtype, copy=False)
+            return _into(out, matrix.astype(X.dtype, copy=False))
 
         return block
 
@@ -381,9 +387,18 @@ def _dense_if_small(Z):
     return Z
 
 
-def _products(X, Z) -> np.ndarray:
-    """X Zᵀ as a dense array in X's precision."""
+def _products(X, Z, out=None) -> np.ndarray:
+    """X Zᵀ as a dense array in X's precision, in `out` if given."""
     if not sparse.issparse(X) and not sparse.issparse(Z):
-        return X @ Z.T.astype(X.dtype, copy=False)
+        return np.matmul(X, Z.T.astype(X.dtype, copy=False), out=out)
     products = X @ Z.T
-    return (products.toarray() if sparse.issparse(products) else np.asarray(products)).astype(X.dtype, copy=False)
+    dense = products.toarray() if sparse.issparse(products) else np.asarray(products)
+    return _into(out, dense.astype(X.dtype, copy=False))
+
+
+def _into(out: np.ndarray | None, result: np.ndarray) -> np.ndarray:
+    """Put the result where it was asked for, if it is not there already."""
+    if out is None or out is result:
+        return result
+    out[...] = result
+    return out

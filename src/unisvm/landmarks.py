@@ -7,12 +7,15 @@ pivoted landmarks on a random sample, greedily pivoted ones on all rows, which c
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from unisvm._names import one_of
 from unisvm.kernels import Kernel
+from unisvm.rows.threads import blas_threads, run
 
 #: how many candidates a randomly pivoted landmark is chosen from
 CANDIDATES_PER_LANDMARK = 5
@@ -61,22 +64,29 @@ class PartialCholesky:
         """The share of the trace that the pivots have left out."""
         return float(self.weights @ self.residual) / self._trace if self._trace > 0 else 0.0
 
-    def entries(self, rows: np.ndarray | None, columns: np.ndarray) -> np.ndarray:
+    def entries(self, rows: np.ndarray | slice, columns: np.ndarray) -> np.ndarray:
         """K − F Fᵀ at these positions."""
         points = self._kernel.points(self._rows, self._candidates[columns])
-        entries = self._kernel.against(points)(self._vectors[rows] if rows is not None else self._vectors)
+        entries = self._kernel.against(points)(self._vectors[rows])
         factor = self._factor[: len(self.pivots)]
-        return entries - (factor.T if rows is None else factor[:, rows].T) @ factor[:, columns]
+        entries -= factor[:, rows].T @ factor[:, columns]
+        return entries
 
-    def add(self, positions: np.ndarray, tolerance: float) -> bool:
-        """Add pivots in this order, but those that are already spanned; True when full or when `tolerance` is met."""
-        if len(positions) == 0:
-            return False
-        columns = self.entries(None, positions).astype(np.float64)
-        independent, factor = self._eliminate(columns[positions], positions)
+    def add(self, positions: np.ndarray, tolerance: float, rng: np.random.RandomState | None = None) -> bool:
+        """Add pivots in this order, but those that are already spanned; True when full or when `tolerance` is met.
+
+        With `rng`, the positions are proposals that were drawn by `residual`, some of which are rejected so that those
+        left are as if they had been drawn one after the other.
+        """
+        drawn_with = self.residual[positions]
+        with blas_threads(1):
+            matrix = self.entries(positions, positions).astype(np.float64)
+        independent, factor = self._eliminate(
+            matrix, positions, lambda i, left: rng is None or rng.uniform() * drawn_with[i] < left
+        )
         if len(independent) == 0:
             return False
-        new = solve_triangular(factor, columns[:, independent].T, lower=True, check_finite=False)
+        new = self._new_rows(positions[independent], factor)
         squares = new**2
         trace = float(self.weights @ self.residual)
         met = np.flatnonzero(trace - np.cumsum(squares @ self.weights) <= tolerance * self._trace)
@@ -84,36 +94,43 @@ class PartialCholesky:
         count = min(len(new), room, met[0] + 1 if len(met) else len(new))
         self._factor[len(self.pivots) : len(self.pivots) + count] = new[:count]
         self.pivots.extend(positions[independent[:count]].tolist())
-        self.residual -= squares[:count].sum(axis=0)
+        self.residual -= squares[:count].sum(axis=0, dtype=np.float64)
         self.residual[self.residual < self.floor] = 0.0
         self.residual[self.pivots] = 0.0
         return len(met) > 0 or count == room
 
+    def _new_rows(self, pivots: np.ndarray, factor: np.ndarray) -> np.ndarray:
+        """What these pivots add to the factor, whose matrix left over has Cholesky's factor `factor`."""
+        n = len(self._candidates)
+        new = np.empty((len(pivots), n), dtype=self._factor.dtype)
+        factor = factor.astype(new.dtype)
+
+        def fill(part: slice) -> None:
+            columns = self.entries(part, pivots)
+            new[:, part] = solve_triangular(factor, columns.T, lower=True, overwrite_b=True, check_finite=False)
+
+        bounds = np.linspace(0, n, self._rows.n_threads + 1).astype(int).tolist()
+        run([partial(fill, slice(*ends)) for ends in pairwise(bounds)], self._rows.n_threads)
+        return new
+
     def _eliminate(
-        self, matrix: np.ndarray, positions: np.ndarray, accept: Callable[[int, float], bool] = lambda i, left: True
+        self, matrix: np.ndarray, positions: np.ndarray, accept: Callable[[int, float], bool]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Which of the accepted positions the ones before them do not span, and Cholesky's factor of their matrix."""
         kept: list[int] = []
-        columns: list[np.ndarray] = []
+        columns = np.empty_like(matrix)
+        left = matrix.diagonal().copy()
         for i in range(len(matrix)):
-            left = matrix[i, i] - sum(column[i] ** 2 for column in columns)
             if matrix[i, i] <= self.floor:
                 # spanned by the pivots, whatever rounding left in its residual: it must not be proposed for ever
                 self.residual[positions[i]] = 0.0
-            elif left > self.floor and accept(i, left):
-                known = np.array([column[i] for column in columns])
-                explained = known @ np.array(columns) if columns else 0.0
-                columns.append((matrix[:, i] - explained) / np.sqrt(left))
+            elif left[i] > self.floor and accept(i, left[i]):
+                known = columns[: len(kept)]
+                column = columns[len(kept)] = (matrix[i] - known[:, i] @ known) / np.sqrt(left[i])
+                left -= column * column
                 kept.append(i)
         rows = np.asarray(kept, dtype=np.intp)
-        return rows, np.array(columns).reshape(len(kept), len(matrix)).T[rows]
-
-    def thin_out(self, proposals: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-        """Reject proposals drawn by `residual` so that those left are as if drawn one after the other."""
-        drawn_with = self.residual[proposals]
-        residual = self.entries(proposals, proposals).astype(np.float64)
-        kept, _ = self._eliminate(residual, proposals, lambda i, left: rng.uniform() * drawn_with[i] < left)
-        return proposals[kept]
+        return rows, columns[: len(kept), rows].T
 
 
 def choose(rule: str, rows, kernel: Kernel, rank: int, tolerance: float, rng: np.random.RandomState) -> np.ndarray:
@@ -150,7 +167,7 @@ def _rpcholesky(rows, kernel, rank, tolerance, rng):
         if total <= 0:
             break
         proposals = rng.choice(len(candidates), block, p=mass / total)
-        if cholesky.add(cholesky.thin_out(proposals, rng), tolerance):
+        if cholesky.add(proposals, tolerance, rng):
             break
     return candidates[cholesky.pivots]
 

@@ -60,27 +60,51 @@ class Objective:
     def __call__(self, W: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and gradients at W, whose j-th column belongs to the targets' column ``columns[j]``."""
         dual, intercept = self.to_dual(W)
-        all_columns = np.array_equal(columns, np.arange(self.n_columns))
-        loss = self.loss
+        select = self._selector(columns)
 
         def block(features, targets, weights):
-            y = targets if all_columns else targets[:, columns]
-            f = features @ dual
-            f += intercept
+            y = select(targets)
+            u = self._residuals(features @ dual + intercept, y)
+            pull = weights * self.loss.derivative(u)
             if self.margins:
-                u = 1 - y * f
-                pull = weights * y * loss.derivative(u)
-            else:
-                u = y - f
-                pull = weights * loss.derivative(u)
-            risk = np.einsum("ij,ij->j", np.broadcast_to(weights, u.shape), loss.value(u), dtype=np.float64)
-            return features.T @ pull, pull.sum(axis=0, dtype=np.float64), risk
+                pull *= y
+            return features.T @ pull, pull.sum(axis=0, dtype=np.float64), self._risk(u, weights)
 
         correlation, pulls, risk = self.rows.reduce(block, self.features)
-        body = W if self.centre is None else W[:-1]
         gradient = -self.correlation(correlation, pulls)
+        body = self._body(W)
         gradient[: len(body)] += 2 * self.penalty * body
         return self.penalty * np.einsum("ij,ij->j", body, body) + risk / self.total, gradient
+
+    def values_along(self, W: np.ndarray, columns: np.ndarray, scales: np.ndarray) -> np.ndarray:
+        """Values at each multiple of W, a row for each of `scales`: half a sweep for all of them."""
+        dual, intercept = self.to_dual(W)
+        select = self._selector(columns)
+
+        def block(features, targets, weights):
+            f, y = features @ dual + intercept, select(targets)
+            risks = [self._risk(self._residuals(f.dtype.type(scale) * f, y), weights) for scale in scales]
+            return (np.stack(risks),)
+
+        (risks,) = self.rows.reduce(block, self.features)
+        body = self._body(W)
+        return self.penalty * np.outer(scales**2, np.einsum("ij,ij->j", body, body)) + risks / self.total
+
+    def _selector(self, columns: np.ndarray):
+        """What takes these columns out of the targets; nothing is copied when they are all of them."""
+        if np.array_equal(columns, np.arange(self.n_columns)):
+            return lambda targets: targets
+        return lambda targets: targets[:, columns]
+
+    def _residuals(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return 1 - y * f if self.margins else y - f
+
+    def _risk(self, u: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return np.einsum("ij,ij->j", np.broadcast_to(weights, u.shape), self.loss.value(u), dtype=np.float64)
+
+    def _body(self, W: np.ndarray) -> np.ndarray:
+        """W without its intercepts."""
+        return W if self.centre is None else W[:-1]
 
     def correlate_targets(self) -> np.ndarray:
         """The mean of y times the features, one column for each column of targets.
@@ -109,9 +133,9 @@ class Objective:
     def to_dual(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients on the landmarks and intercepts, in the rows' precision."""
         dtype = self.rows.dtype
-        if self.centre is None:
-            return self.feature_map.to_dual(W).astype(dtype), np.zeros(W.shape[1], dtype)
-        return self.feature_map.to_dual(W[:-1]).astype(dtype), (W[-1] - self.centre @ W[:-1]).astype(dtype)
+        dual = self.feature_map.to_dual(self._body(W)).astype(dtype)
+        intercept = np.zeros(W.shape[1]) if self.centre is None else W[-1] - self.centre @ W[:-1]
+        return dual, intercept.astype(dtype)
 
     def from_values(self, values: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         """W of the functions with these values at the landmarks, intercept included."""

@@ -55,7 +55,7 @@ def test_residual_and_trace_follow_the_pivots(store, dtype):
         np.testing.assert_allclose(cholesky.residual, left.diagonal(), atol=1e-5)
         assert cholesky.residual.min() >= 0
         assert cholesky.trace_left == pytest.approx(naive.trace_left(K, cholesky.pivots, weights), abs=1e-5)
-        np.testing.assert_allclose(cholesky.entries(None, np.arange(50)), left, atol=1e-5)
+        np.testing.assert_allclose(cholesky.entries(slice(None), np.arange(50)), left, atol=1e-5)
         np.testing.assert_allclose(cholesky.entries(np.array([3, 9]), np.array([1])), left[[3, 9]][:, [1]], atol=1e-5)
     assert cholesky.pivots == [4, 7, 30, 2, 11]
 

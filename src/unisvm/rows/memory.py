@@ -14,7 +14,7 @@ from unisvm.rows.threads import run
 
 # A block of features is read twice in a sweep, the second time from the cache; smaller blocks cost more in Python
 # than they gain.
-_BLOCK_BYTES = 2**22
+_BLOCK_BYTES = 2**23
 
 
 class MemoryRows:
@@ -92,12 +92,12 @@ class MemoryRows:
         """A store of these rows with other weights."""
         return MemoryRows(self.X[indices], self.targets[indices], weights.astype(self.weights.dtype), self.n_threads)
 
-    def build(self, block: Callable[[Any], np.ndarray], width: int) -> np.ndarray:
-        """Features of all rows: `block` maps rows of X to an array with `width` columns."""
+    def build(self, block: Callable[..., np.ndarray], width: int) -> np.ndarray:
+        """Features of all rows: `block` maps rows of X to `width` columns and writes them into its argument `out`."""
         features = np.empty((self.n_rows, width), dtype=self.dtype)
 
         def fill(low: int, high: int) -> None:
-            features[low:high] = block(self.X[low:high])
+            block(self.X[low:high], out=features[low:high])
 
         self._visit(fill, width)
         return features

@@ -112,7 +112,10 @@ class DCA:
 
 
 def _whitened(feature_map):
-    return lambda X: feature_map.from_values(feature_map.block(X).T.astype(np.float64)).T
+    def block(X, out):
+        out[...] = feature_map.from_values(feature_map.block(X).T.astype(np.float64)).T
+
+    return block
 
 
 def _sparse(P, s, ridge, intercept) -> Fit:

@@ -54,21 +54,15 @@ class LBFGS:
         reasons = [StopReason.MAX_ITER] * q
 
         def evaluate(z, columns):
-            n_sweeps[np.unique(columns)] += 1
+            n_sweeps[columns] += 1
             value, gradient = objective(majoriser.to_weights(z), columns)
             return value, majoriser.gradient(gradient)
 
         if start is None:
-            n_sweeps += 1
-            z = majoriser.from_weights(majoriser.least_squares(objective.correlate_targets()))
-            if objective.margins:
-                z = np.concatenate([scale * z for scale in _MARGIN_SCALES], axis=1)
-            value, gradient = evaluate(z, np.tile(columns, z.shape[1] // q))
-            best = value.reshape(-1, q).argmin(axis=0) * q + columns
-            z, value, gradient = z[:, best], value[best], gradient[:, best]
-        else:
-            z = majoriser.from_weights(start)
-            value, gradient = evaluate(z, columns)
+            n_sweeps += 2
+            start = _best_least_squares(objective, majoriser)
+        z = majoriser.from_weights(start)
+        value, gradient = evaluate(z, columns)
 
         final, final_value = z.copy(), value.copy()
         stationarity = relative_decrease(gradient, value)
@@ -130,6 +124,19 @@ class LBFGS:
             history.record(final_value, final_stationarity)
 
         return Result(majoriser.to_weights(final), final_value, final_stationarity, n_sweeps, reasons, history)
+
+
+def _best_least_squares(objective: Objective, majoriser: Majoriser) -> np.ndarray:
+    """The least-squares solution, or another near it where the objective is lower, for each column."""
+    q = objective.n_columns
+    scales = np.asarray(_MARGIN_SCALES if objective.margins else [1.0])
+    solutions = majoriser.least_squares(objective.correlate_targets())
+    n_solutions = solutions.shape[1] // q
+    values = objective.values_along(solutions, np.tile(np.arange(q), n_solutions), scales)
+    # candidates by column of targets: every multiple of every solution
+    values = values.reshape(len(scales) * n_solutions, q)
+    best = values.argmin(axis=0)
+    return scales[best // n_solutions] * solutions[:, best % n_solutions * q + np.arange(q)]
 
 
 class _Pairs:
