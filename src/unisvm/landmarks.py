@@ -78,6 +78,8 @@ class PartialCholesky:
         With `rng`, the positions are proposals that were drawn by `residual`, some of which are rejected so that those
         left are as if they had been drawn one after the other.
         """
+        if len(positions) == 0:
+            return False
         drawn_with = self.residual[positions]
         with blas_threads(1):
             matrix = self.entries(positions, positions).astype(np.float64)
