@@ -85,7 +85,7 @@ def draw_boundaries(fitted: dict, data: Data) -> None:
     for ax, name in zip(axes.flat, names, strict=True):
         model = fitted[name]
         DecisionBoundaryDisplay.from_estimator(
-            model, data.X, ax=ax, response_method="predict", alpha=0.25, cmap="coolwarm", grid_resolution=200
+            model, data.X, ax=ax, response_method="predict", alpha=0.25, cmap="coolwarm", grid_resolution=200, eps=0.1
         )
         colours = np.where(data.y > 0, "tab:red", "tab:blue")
         ax.scatter(*data.X[~wrong].T, c=colours[~wrong], s=8)
