@@ -16,7 +16,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unisvm import kernels, landmarks, losses, solvers
-from unisvm._names import one_of
+from unisvm._checks import check_number, is_integer, one_of
 from unisvm._report import Report
 from unisvm.features import FeatureMap, check_positive_semidefinite, gram_sample
 from unisvm.kernels import Precomputed
@@ -25,7 +25,7 @@ from unisvm.objective import Objective
 from unisvm.rows import MemoryRows
 from unisvm.rows.budget import parse_memory, readable
 from unisvm.rows.threads import blas_threads, count_threads, run
-from unisvm.solvers import DCA, History, Result, StopReason
+from unisvm.solvers import History, Result, StopReason
 
 # The majoriser is made from all rows when that takes no more multiplications than this, else from a sample.
 _EXACT_GRAM_COST = 4e9
@@ -47,22 +47,13 @@ class BaseUniSVM(BaseEstimator):
         if self._task not in loss.tasks:
             usable = ", ".join(map(repr, losses.names(self._task)))
             raise ValueError(f"The loss {loss!r} is not for {self._task}. Losses for {self._task}: {usable}.")
-        for name, low, high, closed in (
-            ("C", 0, np.inf, False),
-            ("rank_tol", 0, 1, True),
-            ("tol", 0, np.inf, False),
-        ):
-            number = getattr(self, name)
-            real = isinstance(number, Real) and not isinstance(number, bool)
-            if not (real and (number >= low if closed else number > low) and number < high):
-                interval = f"{'[' if closed else '('}{low}, {high})"
-                raise ValueError(f"{name} must be a number in {interval}, got {number!r}.")
-        for name, optional in (("rank", True), ("max_iter", False)):
-            number = getattr(self, name)
-            if number is None and optional:
-                continue
-            if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
-                raise ValueError(f"{name} must be a positive integer{' or None' if optional else ''}, got {number!r}.")
+        check_number("C", self.C, 0, np.inf)
+        check_number("tol", self.tol, 0, np.inf)
+        check_number("rank_tol", self.rank_tol, 0, 1, closed=True)
+        if self.rank is not None and not (is_integer(self.rank) and self.rank >= 1):
+            raise ValueError(f"rank must be a positive integer, or None for the full kernel; got {self.rank!r}.")
+        if not (is_integer(self.max_iter) and self.max_iter >= 1):
+            raise ValueError(f"max_iter must be a positive integer, got {self.max_iter!r}.")
         self._requested_kernel()
         solvers.get(self.solver)
         parse_memory(self.memory_limit)
@@ -70,8 +61,7 @@ class BaseUniSVM(BaseEstimator):
             one_of("landmark rule", self.landmarks, landmarks.RULES)
         if not isinstance(self.verbose, Integral):
             raise ValueError(f"verbose must be an integer, got {self.verbose!r}.")
-        threads = isinstance(self.n_jobs, Integral) and not isinstance(self.n_jobs, bool) and self.n_jobs != 0
-        if self.n_jobs is not None and not threads:
+        if self.n_jobs is not None and not (is_integer(self.n_jobs) and self.n_jobs != 0):
             raise ValueError(f"n_jobs must be None, a positive number of threads, or -1 for all; got {self.n_jobs!r}.")
 
     def _requested_kernel(self) -> kernels.Kernel:
@@ -165,7 +155,7 @@ class BaseUniSVM(BaseEstimator):
                 vectors = vectors.astype(np.float64)
                 feature_map = FeatureMap(kernel, points, kernel.against(points)(vectors), rows.dtype)
             with report.stage("majoriser"):
-                exact = isinstance(solver, DCA) or rows.n_rows * feature_map.rank**2 <= _EXACT_GRAM_COST
+                exact = solver.needs_exact_majoriser or rows.n_rows * feature_map.rank**2 <= _EXACT_GRAM_COST
                 n_sampled = max(_SAMPLED_ROWS_PER_LANDMARK * feature_map.rank, _LEAST_SAMPLED_ROWS)
                 sample = gram_sample(rows, feature_map, None if exact else n_sampled, rng)
                 majoriser = Majoriser(sample, penalty, loss.A, self.fit_intercept)
@@ -254,8 +244,7 @@ class BaseUniSVM(BaseEstimator):
 
     def _check_memory(self, rows, rank: int, solver) -> None:
         limit = parse_memory(self.memory_limit)
-        copies = 2 if isinstance(solver, DCA) else 1
-        needed = copies * rows.n_rows * rank * rows.dtype.itemsize + 3 * 8 * rank**2
+        needed = solver.copies_of_features * rows.n_rows * rank * rows.dtype.itemsize + 3 * 8 * rank**2
         if limit is not None and needed > limit:
             raise MemoryError(
                 f"{rows.n_rows} rows and {rank} landmarks in {rows.dtype} need {readable(needed)}, more than "

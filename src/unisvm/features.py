@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import eigvalsh, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from unisvm.kernels import Kernel, Precomputed
+from unisvm.kernels import Kernel
 
 # Pivots of K(B, B) below this share of its largest entry are not told from rounding error in the features.
 _LEAST_PIVOT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-13}
@@ -40,8 +40,8 @@ class FeatureMap:
     """
 
     def __init__(self, kernel: Kernel, points, matrix: np.ndarray, dtype: np.dtype):
-        if not kernel.is_psd or isinstance(kernel, Precomputed):
-            check_positive_semidefinite(matrix, refuse=isinstance(kernel, Precomputed))
+        if not kernel.is_psd:
+            check_positive_semidefinite(matrix, refuse=kernel.refuses_indefinite)
         largest = matrix.diagonal().max(initial=0.0)
         if largest <= 0:
             raise ValueError(

@@ -6,10 +6,8 @@ what depends on Z once and returns the function that is left.
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils.extmath import row_norms
 
-from unisvm._names import one_of
+from unisvm._checks import is_number, one_of
 
 #: maps rows X, and optionally an array `out` to write into, to k(X, Z)
 Block = Callable[..., np.ndarray]
@@ -32,6 +30,8 @@ class Kernel(BaseEstimator):
 
     #: whether the kernel matrix is positive semidefinite whatever the rows
     is_psd: bool = True
+    #: whether one that is not must be refused; otherwise its negative part is left out, with a warning
+    refuses_indefinite: bool = False
 
     def __call__(self, X, Z) -> np.ndarray:
         """The matrix of k(x, z) for the rows x of X and z of Z, in X's precision."""
@@ -56,16 +56,16 @@ class Kernel(BaseEstimator):
     def resolve(self, n_features: int, variance: Callable[[], float]) -> Kernel:
         """A kernel whose gamma is a number. `variance` is called only if it is needed."""
         parameters = self.get_params(deep=False)
-        if not _is_number(parameters.get("coef0", 0.0)):
+        if not is_number(parameters.get("coef0", 0.0)):
             raise ValueError(f"coef0 must be a finite number, got {parameters['coef0']!r}.")
         degree = parameters.get("degree", 1)
-        if not (_is_number(degree) and degree >= 1 and float(degree).is_integer()):
+        if not (is_number(degree) and degree >= 1 and float(degree).is_integer()):
             raise ValueError(f"degree must be a positive whole number, got {degree!r}.")
         if "gamma" not in parameters:
             return self
         gamma = parameters["gamma"]
         if not isinstance(gamma, str):
-            if not (_is_number(gamma) and gamma > 0):
+            if not (is_number(gamma) and gamma > 0):
                 raise ValueError(f"gamma must be a positive number, 'scale' or 'auto', got {gamma!r}.")
             return self
         if one_of("gamma", gamma, ("scale", "auto")) == "auto":
@@ -251,6 +251,9 @@ class Laplacian(Kernel):
 class Precomputed(Kernel):
     """The rows are themselves rows of a kernel matrix; a point is the number of a column."""
 
+    is_psd = False
+    refuses_indefinite = True
+
     def __call__(self, X, Z):
         return self.against(Z)(as_rows(X))
 
@@ -375,10 +378,6 @@ def as_rows(X):
         X = X.copy()
         X.sum_duplicates()
     return X
-
-
-def _is_number(value) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _dense_if_small(Z):

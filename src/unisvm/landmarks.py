@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from unisvm._names import one_of
+from unisvm._checks import one_of
 from unisvm.kernels import Kernel
 from unisvm.rows.threads import blas_threads, run
 

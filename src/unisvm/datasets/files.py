@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unisvm._names import one_of
+from unisvm._checks import one_of
 
 
 def load(name: str) -> dict[str, np.ndarray]:

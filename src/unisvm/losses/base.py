@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
+
+from unisvm._checks import check_number
 
 CLASSIFICATION = "classification"
 REGRESSION = "regression"
@@ -71,13 +72,7 @@ class Loss(BaseEstimator, ABC):
         loss : Loss
         """
         for parameter, (low, high, closed) in self.ranges.items():
-            number = getattr(self, parameter)
-            real = isinstance(number, Real) and not isinstance(number, bool)
-            if not (real and (number >= low if closed else number > low) and number < high):
-                left = "[" if closed else "("
-                raise ValueError(
-                    f"{type(self).__name__}: {parameter} must be a number in {left}{low:g}, {high:g}), got {number!r}."
-                )
+            check_number(f"{type(self).__name__}: {parameter}", getattr(self, parameter), low, high, closed=closed)
         return self
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from unisvm._names import one_of
+from unisvm._checks import one_of
 from unisvm.losses import piecewise, saturating, softplus, squared
 from unisvm.losses.base import TASKS, Loss
 

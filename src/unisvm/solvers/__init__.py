@@ -1,6 +1,6 @@
 """Solvers: the default L-BFGS in the majoriser's coordinates, and the paper's Algorithm 1."""
 
-from unisvm._names import one_of
+from unisvm._checks import one_of
 from unisvm.solvers.dca import DCA
 from unisvm.solvers.lbfgs import LBFGS
 from unisvm.solvers.result import History, Result, StopReason

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from unisvm._names import one_of
+from unisvm._checks import one_of
 from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
 from unisvm.solvers.result import History, Result, StopReason, relative_decrease
@@ -41,6 +42,10 @@ class DCA:
         "change" is the paper's rule: the Euclidean norm of the change of ψ'/(2A) over all rows falls below `change`.
     change : float, default=0.01
     """
+
+    #: what it reports as stationarity is read off its own steps
+    needs_exact_majoriser: ClassVar[bool] = True
+    copies_of_features: ClassVar[int] = 2
 
     form: str = "sparse"
     stop: str = "stationarity"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,6 +36,10 @@ class LBFGS:
         Curvature pairs that are remembered.
     """
 
+    #: any majoriser serves: it only shapes the steps
+    needs_exact_majoriser: ClassVar[bool] = False
+    copies_of_features: ClassVar[int] = 1
+
     memory: int = 10
 
     def solve(
@@ -49,9 +54,10 @@ class LBFGS:
     ) -> Result:
         """Minimise from `start`, or from the best of a few least-squares solutions."""
         q = objective.n_columns
-        columns = np.arange(q)
         n_sweeps = np.zeros(q, dtype=int)
         reasons = [StopReason.MAX_ITER] * q
+        # What a residual of one unit costs: when a few hopeless rows make up the objective, the others still count.
+        unit = max(float(objective.loss.value(1.0)), 0.01 * objective.loss.A)
 
         def evaluate(z, columns):
             n_sweeps[columns] += 1
@@ -62,68 +68,86 @@ class LBFGS:
             n_sweeps += 2
             start = _best_least_squares(objective, majoriser)
         z = majoriser.from_weights(start)
-        value, gradient = evaluate(z, columns)
-
-        final, final_value = z.copy(), value.copy()
-        stationarity = relative_decrease(gradient, value)
-        final_stationarity = stationarity.copy()
-        history.record(final_value, final_stationarity)
-        pairs = _Pairs(self.memory)
-        direction = -gradient
-        step = np.full(q, _FIRST_STEP)
-        rejections = np.zeros(q, dtype=int)
-        # what is still to be gained, by the solver's own model of the curvature: a far better guess than stationarity
-        remaining = stationarity * value
-        # What a residual of one unit costs: when a few hopeless rows make up the objective, the others still count.
-        unit = max(float(objective.loss.value(1.0)), 0.01 * objective.loss.A)
-        # what the sums over the rows cannot resolve
+        columns = np.arange(q)
+        first_value, first_gradient = evaluate(z, columns)
         noise = 10 * np.finfo(objective.rows.dtype).eps
+        active = _Columns(columns, z, first_value, first_gradient, noise)
+        pairs = _Pairs(self.memory)
+        final, value, stationarity = z.copy(), active.value.copy(), active.stationarity()
+        history.record(value, stationarity)
 
         while True:
-            done = (stationarity <= tol) & (remaining <= tol * np.minimum(value, unit))
-            stuck = rejections >= _REJECTIONS_BEFORE_STOP
-            for j in columns[done]:
+            done = (active.stationarity() <= tol) & (active.remaining <= tol * np.minimum(active.value, unit))
+            stuck = active.rejections >= _REJECTIONS_BEFORE_STOP
+            for j in active.columns[done]:
                 reasons[j] = StopReason.CONVERGED
-            for j in columns[stuck & ~done]:
+            for j in active.columns[stuck & ~done]:
                 reasons[j] = StopReason.PRECISION
             keep = ~(done | stuck)
             if not keep.all():
-                columns, z, value, gradient = columns[keep], z[:, keep], value[keep], gradient[:, keep]
-                direction, step, rejections = direction[:, keep], step[keep], rejections[keep]
-                stationarity, remaining = stationarity[keep], remaining[keep]
+                active.select(keep)
                 pairs.select(keep)
-            if len(columns) == 0 or len(history.objective) >= max_iter:
+            if len(active.columns) == 0 or len(history.objective) >= max_iter:
                 break
+            trial = active.z + active.step * active.direction
+            trial_value, trial_gradient = evaluate(trial, active.columns)
+            active.move(trial, trial_value, trial_gradient, pairs)
+            final[:, active.columns] = active.z
+            value[active.columns] = active.value
+            stationarity[active.columns] = active.stationarity()
+            history.record(value, stationarity)
 
-            slope = _dot(gradient, direction)
-            trial = z + step * direction
-            trial_value, trial_gradient = evaluate(trial, columns)
-            decreased = trial_value <= value + _SUFFICIENT_DECREASE * step * slope
+        return Result(majoriser.to_weights(final), value, stationarity, n_sweeps, reasons, history)
 
-            pairs.add(trial - z, trial_gradient - gradient, decreased)
-            shorter = _shortened(step, slope, trial_value - value)
-            z = np.where(decreased, trial, z)
-            value = np.where(decreased, trial_value, value)
-            gradient = np.where(decreased, trial_gradient, gradient)
-            rejections = np.where(decreased, 0, rejections + 1)
-            # a predicted decrease below the noise cannot be seen, however short the step
-            rejections[~decreased & (-slope * step < noise * value)] = _REJECTIONS_BEFORE_STOP
 
-            restart = rejections == _REJECTIONS_BEFORE_RESTART
-            pairs.forget(restart)
-            fresh = decreased | restart
-            proposed = -pairs.apply(gradient)
-            uphill = _dot(gradient, proposed) >= 0
-            proposed = np.where(uphill, -gradient, proposed)
-            direction = np.where(fresh, proposed, direction)
-            step = np.where(fresh, 1.0, shorter)
-            remaining = np.where(fresh, -0.5 * _dot(gradient, direction), remaining)
+class _Columns:
+    """Where the columns that are not done yet stand, and what they try next."""
 
-            stationarity = relative_decrease(gradient, value)
-            final[:, columns], final_value[columns], final_stationarity[columns] = z, value, stationarity
-            history.record(final_value, final_stationarity)
+    def __init__(self, columns, z, value, gradient, noise: float):
+        self.columns = columns
+        self.z = z
+        self.value = value
+        self.gradient = gradient
+        self.direction = -gradient
+        self.step = np.full(len(columns), _FIRST_STEP)
+        self.rejections = np.zeros(len(columns), dtype=int)
+        # what is still to be gained, by the solver's own model of the curvature: a far better guess than stationarity
+        self.remaining = 0.5 * _dot(gradient, gradient)
+        # what the sums over the rows cannot resolve
+        self._noise = noise
 
-        return Result(majoriser.to_weights(final), final_value, final_stationarity, n_sweeps, reasons, history)
+    def stationarity(self) -> np.ndarray:
+        return relative_decrease(self.gradient, self.value)
+
+    def select(self, keep: np.ndarray) -> None:
+        """Drop the columns that are not kept."""
+        for name in ("columns", "value", "step", "rejections", "remaining"):
+            setattr(self, name, getattr(self, name)[keep])
+        for name in ("z", "gradient", "direction"):
+            setattr(self, name, getattr(self, name)[:, keep])
+
+    def move(self, trial: np.ndarray, value: np.ndarray, gradient: np.ndarray, pairs: _Pairs) -> None:
+        """Go where the objective fell enough, in a new direction next; shorten the step where it did not."""
+        slope = _dot(self.gradient, self.direction)
+        decreased = value <= self.value + _SUFFICIENT_DECREASE * self.step * slope
+        pairs.add(trial - self.z, gradient - self.gradient, decreased)
+        shorter = _shortened(self.step, slope, value - self.value)
+        # a predicted decrease below the noise cannot be seen, however short the step
+        hopeless = ~decreased & (-slope * self.step < self._noise * self.value)
+        self.z = np.where(decreased, trial, self.z)
+        self.value = np.where(decreased, value, self.value)
+        self.gradient = np.where(decreased, gradient, self.gradient)
+        self.rejections = np.where(decreased, 0, self.rejections + 1)
+        self.rejections[hopeless] = _REJECTIONS_BEFORE_STOP
+
+        restart = self.rejections == _REJECTIONS_BEFORE_RESTART
+        pairs.forget(restart)
+        fresh = decreased | restart
+        proposed = -pairs.apply(self.gradient)
+        proposed = np.where(_dot(self.gradient, proposed) < 0, proposed, -self.gradient)
+        self.direction = np.where(fresh, proposed, self.direction)
+        self.step = np.where(fresh, 1.0, shorter)
+        self.remaining = np.where(fresh, -0.5 * _dot(self.gradient, self.direction), self.remaining)
 
 
 def _best_least_squares(objective: Objective, majoriser: Majoriser) -> np.ndarray:
