@@ -28,10 +28,13 @@ _DENSE_BYTES = 2**28
 class Kernel(BaseEstimator):
     """Base class of the kernels."""
 
-    #: whether the kernel matrix is positive semidefinite whatever the rows
-    is_psd: bool = True
-    #: whether one that is not must be refused; otherwise its negative part is left out, with a warning
+    #: whether a matrix that is not positive semidefinite is refused, rather than its negative part left out
     refuses_indefinite: bool = False
+
+    @property
+    def is_psd(self) -> bool:
+        """Whether the kernel matrix is positive semidefinite whatever the rows."""
+        return True
 
     def __call__(self, X, Z) -> np.ndarray:
         """The matrix of k(x, z) for the rows x of X and z of Z, in X's precision."""

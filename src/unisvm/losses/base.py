@@ -35,14 +35,20 @@ class Loss(BaseEstimator, ABC):
     """
 
     name: ClassVar[str]
-    tasks: frozenset[str]
     #: what each parameter may be, as (lowest, highest, whether the lowest itself is allowed)
     ranges: ClassVar[dict[str, tuple[float, float, bool]]] = {}
-    is_convex: bool = False
+
+    @property
+    @abstractmethod
+    def tasks(self) -> frozenset[str]: ...
 
     @property
     @abstractmethod
     def A(self) -> float: ...
+
+    @property
+    def is_convex(self) -> bool:
+        return False
 
     @property
     def bound(self) -> float:

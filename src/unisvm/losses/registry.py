@@ -65,7 +65,7 @@ def names(task: str | None = None) -> list[str]:
     """
     if task is not None:
         one_of("task", task, TASKS)
-    return [name for name, loss in LOSSES.items() if task is None or task in loss.tasks]
+    return [name for name, loss in LOSSES.items() if task is None or task in loss().tasks]
 
 
 def get(loss: str | Loss, **params: Any) -> Loss:

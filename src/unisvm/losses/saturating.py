@@ -80,7 +80,7 @@ class Saturating(Loss):
         return (a * c / b) * _power(u, c - 1) * np.exp(-_power(u, c) / b)
 
 
-class Feng(Saturating):
+class Feng(Loss):
     """ψ(u) = a (1 − exp(−max(u, 0)²/a)), the smooth truncated squared hinge of Feng et al.
 
     Parameters
@@ -96,8 +96,8 @@ class Feng(Saturating):
     """
 
     name = "feng"
+    tasks = ONLY_CLASSIFICATION
     ranges = {"a": POSITIVE}
-    c = 2.0
     A = 1.0
 
     def __init__(self, a: float = 2.0):
@@ -105,8 +105,17 @@ class Feng(Saturating):
         self.validate()
 
     @property
-    def b(self):
-        return self.a
+    def bound(self):
+        return float(self.a)
+
+    def _saturating(self) -> Saturating:
+        return Saturating(a=self.a, b=self.a, c=2.0)
+
+    def _value(self, u):
+        return self._saturating()._value(u)
+
+    def _derivative(self, u):
+        return self._saturating()._derivative(u)
 
 
 class LogSaturating(Loss):
