@@ -18,6 +18,8 @@ from sklearn.utils.extmath import row_norms
 
 from unisvm._checks import is_number, one_of
 
+__all__ = ["RBF", "Function", "Kernel", "Laplacian", "Linear", "Polynomial", "Precomputed", "Sigmoid", "get"]
+
 #: maps rows X, and optionally an array `out` to write into, to k(X, Z)
 Block = Callable[..., np.ndarray]
 
@@ -252,7 +254,16 @@ class Laplacian(Kernel):
 
 
 class Precomputed(Kernel):
-    """The rows are themselves rows of a kernel matrix; a point is the number of a column."""
+    """The rows are themselves rows of a kernel matrix; a point is the number of a column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unisvm.kernels import Precomputed
+    >>> Precomputed()(np.array([[2.0, 1.0], [1.0, 2.0]]), [1])
+    array([[1.],
+           [2.]])
+    """
 
     is_psd = False
     refuses_indefinite = True

@@ -22,6 +22,16 @@ def load(name: str) -> dict[str, np.ndarray]:
     -------
     arrays : dict of ndarray
         X_train, y_train, X_test and y_test where the set has a split of its own, else X and y.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from unittest.mock import patch
+    >>> from unisvm.datasets import load
+    >>> with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, UNISVM_DATA=folder):
+    ...     np.savez(os.path.join(folder, "tiny.npz"), X=np.eye(2), y=[0, 1])
+    ...     sorted(load("tiny"))
+    ['X', 'y']
     """
     folder = os.environ.get("UNISVM_DATA")
     if not folder:

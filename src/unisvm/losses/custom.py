@@ -30,6 +30,13 @@ class CustomLoss(Loss):
     upper_bound : float, default=inf
         The supremum of ψ.
     convex : bool, default=False
+
+    Examples
+    --------
+    >>> from unisvm.losses import CustomLoss
+    >>> half_square = CustomLoss(lambda u: u**2 / 2, lambda u: u, curvature=0.5, task="both", convex=True)
+    >>> half_square.value(2.0)
+    array(2.)
     """
 
     name = "custom"

@@ -41,6 +41,15 @@ class DCA:
     stop : {"stationarity", "change"}, default="stationarity"
         "change" is the paper's rule: the Euclidean norm of the change of ψ'/(2A) over all rows falls below `change`.
     change : float, default=0.01
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from unisvm import UniSVMClassifier, solvers
+    >>> X, y = make_moons(100, noise=0.1, random_state=0)
+    >>> model = UniSVMClassifier("hinge", solver=solvers.DCA(form="woodbury", stop="change")).fit(X, y)
+    >>> bool(model.history_["objective"][-1] < model.history_["objective"][0])
+    True
     """
 
     #: what it reports as stationarity is read off its own steps

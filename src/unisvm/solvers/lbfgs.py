@@ -34,6 +34,15 @@ class LBFGS:
     ----------
     memory : int, default=10
         Curvature pairs that are remembered.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from unisvm import UniSVMClassifier, solvers
+    >>> X, y = make_moons(100, noise=0.1, random_state=0)
+    >>> model = UniSVMClassifier("hinge", solver=solvers.LBFGS(memory=20)).fit(X, y)
+    >>> bool(model.stationarity_ < 1e-4)
+    True
     """
 
     #: any majoriser serves: it only shapes the steps
