@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -32,6 +32,15 @@ _EXACT_GRAM_COST = 4e9
 _SAMPLED_ROWS_PER_LANDMARK = 5
 _LEAST_SAMPLED_ROWS = 2000
 _PREDICTION_BLOCK_BYTES = 2**22
+
+
+class _Landmarks(NamedTuple):
+    """Landmarks as row numbers of X and of the store, None where they are not rows of it; as points and as rows."""
+
+    numbers: np.ndarray | None
+    stored: np.ndarray | None
+    points: Any
+    vectors: Any
 
 
 class BaseUniSVM(BaseEstimator):
@@ -150,23 +159,24 @@ class BaseUniSVM(BaseEstimator):
 
         with blas_threads(n_threads):
             with report.stage("landmarks"):
-                indices, points, vectors = self._landmarks(rows, kernel, every_row, present, rng)
+                chosen = self._landmarks(rows, kernel, every_row, present, rng)
+                vectors = chosen.vectors.astype(np.float64)
                 self._check_memory(rows, vectors.shape[0], solver)
-                vectors = vectors.astype(np.float64)
-                feature_map = FeatureMap(kernel, points, kernel.against(points)(vectors), rows.dtype)
+                matrix = kernel.against(chosen.points)(vectors)
+                feature_map = FeatureMap(kernel, chosen.points, matrix, rows.dtype)
+                kept = feature_map.kept
             with report.stage("majoriser"):
                 exact = solver.needs_exact_majoriser or rows.n_rows * feature_map.rank**2 <= _EXACT_GRAM_COST
                 n_sampled = max(_SAMPLED_ROWS_PER_LANDMARK * feature_map.rank, _LEAST_SAMPLED_ROWS)
-                sample = gram_sample(rows, feature_map, None if exact else n_sampled, rng)
+                stored = None if chosen.stored is None else chosen.stored[kept]
+                sample = gram_sample(rows, feature_map, None if exact else n_sampled, rng, stored)
                 majoriser = Majoriser(sample, penalty, loss.A, self.fit_intercept)
             with report.stage("features"):
                 features = rows.build(feature_map.block, feature_map.rank)
             centre = sample.mean if self.fit_intercept else None
             objective = Objective(rows, features, feature_map, loss, penalty, self._task, centre, middle)
             with report.stage("solver"):
-                start = (
-                    self._present_function(objective, vectors[feature_map.kept], to_training_units) if warm else None
-                )
+                start = self._present_function(objective, vectors[kept], to_training_units) if warm else None
                 result = solver.solve(
                     objective,
                     majoriser,
@@ -176,7 +186,7 @@ class BaseUniSVM(BaseEstimator):
                     history=History(callback=report.iteration),
                 )
         dual, intercept = objective.to_dual(result.weights)
-        landmark_rows = None if indices is None else indices[feature_map.kept]
+        landmark_rows = None if chosen.numbers is None else chosen.numbers[kept]
         fitted = {
             "kernel_": kernel,
             "landmarks_": landmark_rows,
@@ -210,13 +220,12 @@ class BaseUniSVM(BaseEstimator):
             stacklevel=3,
         )
 
-    def _landmarks(self, rows, kernel, every_row, present, rng) -> tuple[Any, Any, Any]:
-        """Row numbers (None for points of the user's own), the points as the kernel takes them, and as rows."""
+    def _landmarks(self, rows, kernel, every_row, present, rng) -> _Landmarks:
         given = self.landmarks
         if isinstance(given, str):
             rank = rows.n_rows if self.rank is None else self.rank
-            chosen = landmarks.choose(given, rows, kernel, rank, self.rank_tol, rng)
-            return present[chosen], kernel.points(rows, chosen), rows.take(chosen)
+            stored = landmarks.choose(given, rows, kernel, rank, self.rank_tol, rng)
+            return _Landmarks(present[stored], stored, kernel.points(rows, stored), rows.take(stored))
         given = given if sparse.issparse(given) else np.asarray(given)
         if given.ndim == 1 and np.issubdtype(given.dtype, np.integer) and len(given):
             if given.min() < 0 or given.max() >= every_row.shape[0]:
@@ -224,13 +233,15 @@ class BaseUniSVM(BaseEstimator):
                     f"Landmark indices must be row numbers from 0 to {every_row.shape[0] - 1}; "
                     f"got values from {given.min()} to {given.max()}."
                 )
-            given = np.unique(given)
+            numbers = np.unique(given)
+            stored = np.searchsorted(present, numbers)
+            all_present = bool(np.isin(numbers, present).all())
             if not self._is_precomputed():
-                return given, every_row[given], every_row[given]
-            chosen = np.searchsorted(present, given)
-            if not np.array_equal(present[np.minimum(chosen, len(present) - 1)], given):
+                vectors = every_row[numbers]
+                return _Landmarks(numbers, stored if all_present else None, vectors, vectors)
+            if not all_present:
                 raise ValueError("A landmark of a precomputed kernel must be a row of positive weight.")
-            return given, kernel.points(rows, chosen), rows.take(chosen)
+            return _Landmarks(numbers, stored, kernel.points(rows, stored), rows.take(stored))
         if given.ndim != 2 or self._is_precomputed():
             kinds = "row numbers (1-D integers)" + ("" if self._is_precomputed() else " or points (2-D)")
             raise ValueError(
@@ -240,7 +251,7 @@ class BaseUniSVM(BaseEstimator):
         points = check_array(given, accept_sparse="csr", dtype=rows.dtype, input_name="landmarks")
         if points.shape[1] != every_row.shape[1]:
             raise ValueError(f"The landmarks have {points.shape[1]} columns, but X has {every_row.shape[1]}.")
-        return None, points, points
+        return _Landmarks(None, None, points, points)
 
     def _check_memory(self, rows, rank: int, solver) -> None:
         limit = parse_memory(self.memory_limit)

@@ -42,7 +42,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         Most landmarks. None uses the full kernel, which needs memory for m² numbers. When there are no more rows than
         this, all distinct rows are landmarks.
     rank_tol : float, default=1e-3
-        Use fewer landmarks when the trace they leave out falls below this share.
+        Use fewer landmarks when the trace they leave out falls below this share, as measured on the rows that they are
+        chosen from: all for "pivoted_cholesky", else a sample.
     landmarks : {"rpcholesky", "pivoted_cholesky", "uniform"} or array, default="rpcholesky"
         Randomly pivoted Cholesky on a sample of rows, greedily pivoted Cholesky on all rows, or rows at random. A 1-D
         array of integers gives row numbers, a 2-D array the points themselves.

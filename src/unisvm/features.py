@@ -110,23 +110,63 @@ class GramSample:
     n_rows: int
 
 
-def gram_sample(rows, features: FeatureMap, n_rows: int | None, rng: np.random.RandomState) -> GramSample:
-    """Moments of the features from `n_rows` rows drawn by weight; from all rows if None."""
-    indices, weights = rows.represent(rows.n_rows if n_rows is None else n_rows, rng)
-    chosen = rows if len(indices) == rows.n_rows else rows.sample(indices, weights)
+def gram_sample(
+    rows, features: FeatureMap, n_rows: int | None, rng: np.random.RandomState, landmarks: np.ndarray | None = None
+) -> GramSample:
+    """Moments of the features, from all rows or from a sample.
 
+    Parameters
+    ----------
+    rows : row store
+    features : FeatureMap
+    n_rows : int or None
+        How many rows to draw by weight; all if None.
+    rng : RandomState
+    landmarks : ndarray of int, optional
+        Which rows the landmarks are. They are in every sample: a landmark is often the one row of its kind, and a
+        majoriser that has not seen it takes its direction to be flat.
+    """
+    total = rows.total_weight
+    if n_rows is None or n_rows >= rows.n_rows:
+        gram, sums = _moments(rows, features)
+        diagonal = rows.weights @ rows.diagonal(features.kernel, np.arange(rows.n_rows))
+        return GramSample(sums / total, gram / total, _left_out(gram, diagonal), rows.n_rows)
+    indices, weights = rows.represent(n_rows, rng)
+    gram, sums, diagonal = np.zeros((features.rank, features.rank)), np.zeros(features.rank), 0.0
+    known_weight = 0.0
+    if landmarks is not None:
+        # the features of the landmarks are the rows of L
+        own = rows.weights[landmarks].astype(np.float64)
+        P = features.factor * np.sqrt(own)[:, None]
+        gram, sums, diagonal = P.T @ P, own @ features.factor, own @ rows.diagonal(features.kernel, landmarks)
+        known_weight = own.sum()
+        other = ~np.isin(indices, landmarks)
+        indices, weights = indices[other], weights[other]
+    if len(indices):
+        # the others stand for all rows that are no landmarks
+        weights = weights * ((total - known_weight) / weights.sum())
+        other_gram, other_sums = _moments(rows.sample(indices, weights), features)
+        gram, sums = gram + other_gram, sums + other_sums
+        diagonal += weights @ rows.diagonal(features.kernel, indices)
+    n_seen = len(indices) + (0 if landmarks is None else len(landmarks))
+    return GramSample(sums / total, gram / total, _left_out(gram, diagonal), n_seen)
+
+
+def _moments(rows, features: FeatureMap) -> list[np.ndarray]:
+    """Σ s p pᵀ and Σ s p over the rows of a store."""
     # a majoriser in single precision serves as well
     factor = features.factor.astype(rows.dtype)
 
-    def moments(block, targets, weights):
-        P = solve_triangular(factor, block.T, lower=True, check_finite=False).T
+    def block(values, targets, weights):
+        P = solve_triangular(factor, values.T, lower=True, check_finite=False).T
         root = np.sqrt(weights)
         P *= root
         # the product of a matrix with its own transpose takes half the time
         return P.T @ P, (root * P).sum(axis=0, dtype=np.float64)
 
-    gram, mean = chosen.reduce(moments, chosen.build(features.block, features.rank))
-    total = chosen.total_weight
-    diagonal = float(chosen.weights @ rows.diagonal(features.kernel, indices)) / total
-    left_out = 1 - np.trace(gram) / total / diagonal if diagonal > 0 else 0.0
-    return GramSample(mean / total, gram / total, max(float(left_out), 0.0), len(indices))
+    return rows.reduce(block, rows.build(features.block, features.rank))
+
+
+def _left_out(gram: np.ndarray, diagonal: float) -> float:
+    """The share of the kernel's trace that is not in the features."""
+    return max(float(1 - np.trace(gram) / diagonal), 0.0) if diagonal > 0 else 0.0

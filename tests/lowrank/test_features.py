@@ -140,6 +140,37 @@ def test_moments_of_a_sample_are_close(store, weighted):
     assert sample.trace_error == pytest.approx(1 - np.trace(gram), abs=0.03)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_landmarks_are_in_every_sample(store, weighted):
+    rng = np.random.RandomState(0)
+    X, kernel = rng.randn(3000, 2), kernels.RBF(0.5)
+    # a row of its own kind, which a sample of 200 rows hardly ever holds
+    X[1234] = 50.0
+    weights = rng.randint(1, 4, size=3000).astype(float) if weighted else np.ones(3000)
+    landmarks = np.array([3, 1234, 77, 2000])
+    features = feature_map(kernel, X[landmarks])
+    rows, landmarks = store(X, weights=weights), landmarks[features.kept]
+    mean, gram = naive.moments(orthonormal(features, X), weights)
+    samples = [gram_sample(rows, features, 200, np.random.RandomState(seed), landmarks) for seed in range(60)]
+    alone = int(np.flatnonzero(landmarks == 1234)[0])
+    for sample in samples:
+        assert sample.gram[alone, alone] == pytest.approx(gram[alone, alone], rel=1e-6)
+    # nothing is counted twice
+    np.testing.assert_allclose(np.mean([sample.gram for sample in samples], axis=0), gram, atol=0.01)
+    np.testing.assert_allclose(np.mean([sample.mean for sample in samples], axis=0), mean, atol=0.01)
+    assert np.mean([sample.trace_error for sample in samples]) == pytest.approx(1 - np.trace(gram), abs=0.01)
+
+
+def test_sample_of_landmarks_only(store):
+    # one row has all the weight but a trace of it, so that nothing else is drawn
+    X = np.random.RandomState(0).randn(50, 2)
+    weights = np.full(50, 1e-12)
+    weights[7] = 1.0
+    features = feature_map(kernels.RBF(0.5), X[[7]])
+    sample = gram_sample(store(X, weights=weights), features, 10, np.random.RandomState(0), np.array([7]))
+    np.testing.assert_allclose(sample.gram, [[1.0]], rtol=1e-6)
+
+
 def test_full_kernel_leaves_nothing_out(store):
     X = np.random.RandomState(0).randn(40, 3)
     sample = gram_sample(store(X), feature_map(kernels.RBF(1.0), X), None, np.random.RandomState(0))
