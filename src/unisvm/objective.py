@@ -64,11 +64,11 @@ class Objective:
 
         def block(features, targets, weights):
             y = select(targets)
-            u = self._residuals(features @ dual + intercept, y)
-            pull = weights * self.loss.derivative(u)
+            value, pull = self.loss.value_and_derivative(self._residuals(features @ dual + intercept, y))
+            pull = weights * pull
             if self.margins:
                 pull *= y
-            return features.T @ pull, pull.sum(axis=0, dtype=np.float64), self._risk(u, weights)
+            return features.T @ pull, pull.sum(axis=0, dtype=np.float64), _weighted_sum(value, weights)
 
         correlation, pulls, risk = self.rows.reduce(block, self.features)
         gradient = -self.correlation(correlation, pulls)
@@ -83,8 +83,8 @@ class Objective:
 
         def block(features, targets, weights):
             f, y = features @ dual + intercept, select(targets)
-            risks = [self._risk(self._residuals(f.dtype.type(scale) * f, y), weights) for scale in scales]
-            return (np.stack(risks),)
+            values = [self.loss.value(self._residuals(f.dtype.type(scale) * f, y)) for scale in scales]
+            return (np.stack([_weighted_sum(value, weights) for value in values]),)
 
         (risks,) = self.rows.reduce(block, self.features)
         body = self._body(W)
@@ -98,9 +98,6 @@ class Objective:
 
     def _residuals(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
         return 1 - y * f if self.margins else y - f
-
-    def _risk(self, u: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        return np.einsum("ij,ij->j", np.broadcast_to(weights, u.shape), self.loss.value(u), dtype=np.float64)
 
     def _body(self, W: np.ndarray) -> np.ndarray:
         """W without its intercepts."""
@@ -143,3 +140,8 @@ class Objective:
         if self.centre is None:
             return body
         return np.concatenate([body, (intercept + self.centre @ body)[None]])
+
+
+def _weighted_sum(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The sums of the columns, in double precision."""
+    return (weights * values).sum(axis=0, dtype=np.float64)

@@ -60,6 +60,10 @@ class Loss(BaseEstimator, ABC):
     @abstractmethod
     def _derivative(self, u: np.ndarray) -> np.ndarray: ...
 
+    def _value_and_derivative(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Both, where they share work that is worth sharing."""
+        return self._value(u), self._derivative(u)
+
     def value(self, u: Any) -> np.ndarray:
         """ψ(u), elementwise, in the precision of u."""
         with np.errstate(over="ignore", under="ignore"):
@@ -69,6 +73,11 @@ class Loss(BaseEstimator, ABC):
         """ψ'(u), elementwise, in the precision of u; 0 where a truncated loss has its kink."""
         with np.errstate(over="ignore", under="ignore"):
             return self._derivative(_as_floating(u))
+
+    def value_and_derivative(self, u: Any) -> tuple[np.ndarray, np.ndarray]:
+        """ψ(u) and ψ'(u) in one go."""
+        with np.errstate(over="ignore", under="ignore"):
+            return self._value_and_derivative(_as_floating(u))
 
     def validate(self) -> Loss:
         """Raise when a parameter is out of range; return the loss itself.

@@ -79,6 +79,19 @@ class Saturating(Loss):
         u = self._clipped(u)
         return (a * c / b) * _power(u, c - 1) * np.exp(-_power(u, c) / b)
 
+    def _value_and_derivative(self, u):
+        a, b, c = float(self.a), float(self.b), float(self.c)
+        u = self._clipped(u)
+        before = _power(u, c - 1)
+        left = before * u
+        left *= -1 / b
+        np.exp(left, out=left)
+        slope = before * left
+        slope *= a * c / b
+        left *= -a
+        left += a
+        return left, slope
+
 
 class Feng(Loss):
     """ψ(u) = a (1 − exp(−max(u, 0)²/a)), the smooth truncated squared hinge of Feng et al.

@@ -14,7 +14,7 @@ from unisvm.rows.threads import run
 
 # A block of features is read twice in a sweep, the second time from the cache; smaller blocks cost more in Python
 # than they gain.
-_BLOCK_BYTES = 2**23
+_BLOCK_BYTES = 2**22
 
 
 class MemoryRows:
