@@ -4,26 +4,32 @@ PYTHON := $(VENV)/bin/python
 # pick up large data sets that lie beside the project
 export UNISVM_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format clean
 
-demo: $(VENV)/installed
+demo: $(VENV)/for-demo
 	$(PYTHON) examples/demo.py
 
-test: $(VENV)/installed
+test: $(VENV)/for-work
 	$(PYTHON) -m pytest -n 2 -q
 
-lint: $(VENV)/installed
+lint: $(VENV)/for-work
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 
-format: $(VENV)/installed
+format: $(VENV)/for-work
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
 
-$(VENV)/installed: pyproject.toml
+$(PYTHON):
 	python3 -m venv $(VENV)
 	$(PYTHON) -m pip install --quiet --upgrade pip
+
+$(VENV)/for-demo: pyproject.toml | $(PYTHON)
+	$(PYTHON) -m pip install --quiet --editable ".[cli,plot]"
+	touch $@
+
+$(VENV)/for-work: pyproject.toml | $(PYTHON)
 	$(PYTHON) -m pip install --quiet --editable ".[dev]"
 	touch $@
 
