@@ -59,11 +59,6 @@ class PartialCholesky:
         # stored by columns, so that ranks which are never reached cost nothing
         self._factor = np.empty((rank, len(candidates)), dtype=rows.dtype)
 
-    @property
-    def trace_left(self) -> float:
-        """The share of the trace that the pivots have left out."""
-        return float(self.weights @ self.residual) / self._trace if self._trace > 0 else 0.0
-
     def entries(self, rows: np.ndarray | slice, columns: np.ndarray) -> np.ndarray:
         """K − F Fᵀ at these positions."""
         points = self._kernel.points(self._rows, self._candidates[columns])

@@ -42,19 +42,17 @@ def choose(rule, rows, kernel, rank, tolerance=0.0, seed=0):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_residual_and_trace_follow_the_pivots(store, dtype):
+def test_residual_follows_the_pivots(store, dtype):
     rng = np.random.RandomState(0)
     X, kernel = rng.randn(80, 3).astype(dtype), kernels.RBF(0.3)
     candidates, weights = rng.permutation(80)[:50], rng.uniform(1, 5, size=50)
     cholesky = PartialCholesky(kernel, store(X), candidates, weights, 20)
     K = kernel(X[candidates].astype(float), X[candidates].astype(float))
-    assert cholesky.trace_left == 1
     for positions in ([4], [7, 30, 2], [30, 11], []):  # 30 comes twice and is spanned by then
         assert not cholesky.add(np.array(positions, dtype=int), 0.0)
         left = K - naive.nystrom(K, cholesky.pivots)
         np.testing.assert_allclose(cholesky.residual, left.diagonal(), atol=1e-5)
         assert cholesky.residual.min() >= 0
-        assert cholesky.trace_left == pytest.approx(naive.trace_left(K, cholesky.pivots, weights), abs=1e-5)
         np.testing.assert_allclose(cholesky.entries(slice(None), np.arange(50)), left, atol=1e-5)
         np.testing.assert_allclose(cholesky.entries(np.array([3, 9]), np.array([1])), left[[3, 9]][:, [1]], atol=1e-5)
     assert cholesky.pivots == [4, 7, 30, 2, 11]
