@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from unisvm import kernels, landmarks, losses, solvers
 from unisvm._checks import check_number, is_integer, one_of
 from unisvm._report import Report
-from unisvm.features import FeatureMap, check_positive_semidefinite, gram_sample
+from unisvm.features import FeatureMap, check_positive_semidefinite, gram_of_all, gram_sample
 from unisvm.kernels import Precomputed
 from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
@@ -165,14 +165,16 @@ class BaseUniSVM(BaseEstimator):
                 matrix = kernel.against(chosen.points)(vectors)
                 feature_map = FeatureMap(kernel, chosen.points, matrix, rows.dtype)
                 kept = feature_map.kept
-            with report.stage("majoriser"):
-                exact = solver.needs_exact_majoriser or rows.n_rows * feature_map.rank**2 <= _EXACT_GRAM_COST
-                n_sampled = max(_SAMPLED_ROWS_PER_LANDMARK * feature_map.rank, _LEAST_SAMPLED_ROWS)
-                stored = None if chosen.stored is None else chosen.stored[kept]
-                sample = gram_sample(rows, feature_map, None if exact else n_sampled, rng, stored)
-                majoriser = Majoriser(sample, penalty, loss.A, self.fit_intercept)
             with report.stage("features"):
                 features = rows.build(feature_map.block, feature_map.rank)
+            with report.stage("majoriser"):
+                if solver.needs_exact_majoriser or rows.n_rows * feature_map.rank**2 <= _EXACT_GRAM_COST:
+                    sample = gram_of_all(rows, feature_map, features)
+                else:
+                    n_sampled = max(_SAMPLED_ROWS_PER_LANDMARK * feature_map.rank, _LEAST_SAMPLED_ROWS)
+                    stored = None if chosen.stored is None else chosen.stored[kept]
+                    sample = gram_sample(rows, feature_map, n_sampled, rng, stored)
+                majoriser = Majoriser(sample, penalty, loss.A, self.fit_intercept)
             centre = sample.mean if self.fit_intercept else None
             objective = Objective(rows, features, feature_map, loss, penalty, self._task, centre, middle)
             with report.stage("solver"):

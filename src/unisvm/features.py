@@ -51,7 +51,6 @@ class FeatureMap:
         least = max(_LEAST_PIVOT[dtype], len(matrix) * np.finfo(np.float64).eps)
         factor, pivots, rank, _ = dpstrf(matrix, tol=least * largest, lower=1)
         self.kernel = kernel
-        self.dtype = dtype
         self.kept = pivots[:rank] - 1
         self.points = points[self.kept]
         self.factor = np.tril(factor[:rank, :rank])
@@ -110,27 +109,31 @@ class GramSample:
     n_rows: int
 
 
+def gram_of_all(rows, features: FeatureMap, built) -> GramSample:
+    """Moments of the features that `rows.build` made, over all rows."""
+    gram, sums = _moments(rows, features, built)
+    diagonal = rows.weights @ rows.diagonal(features.kernel, np.arange(rows.n_rows))
+    total = rows.total_weight
+    return GramSample(sums / total, gram / total, _left_out(gram, diagonal), rows.n_rows)
+
+
 def gram_sample(
-    rows, features: FeatureMap, n_rows: int | None, rng: np.random.RandomState, landmarks: np.ndarray | None = None
+    rows, features: FeatureMap, n_rows: int, rng: np.random.RandomState, landmarks: np.ndarray | None = None
 ) -> GramSample:
-    """Moments of the features, from all rows or from a sample.
+    """Moments of the features, from a sample of rows.
 
     Parameters
     ----------
     rows : row store
     features : FeatureMap
-    n_rows : int or None
-        How many rows to draw by weight; all if None.
+    n_rows : int
+        How many rows to draw by weight.
     rng : RandomState
     landmarks : ndarray of int, optional
         Which rows the landmarks are. They are in every sample: a landmark is often the one row of its kind, and a
         majoriser that has not seen it takes its direction to be flat.
     """
     total = rows.total_weight
-    if n_rows is None or n_rows >= rows.n_rows:
-        gram, sums = _moments(rows, features)
-        diagonal = rows.weights @ rows.diagonal(features.kernel, np.arange(rows.n_rows))
-        return GramSample(sums / total, gram / total, _left_out(gram, diagonal), rows.n_rows)
     indices, weights = rows.represent(n_rows, rng)
     gram, sums, diagonal = np.zeros((features.rank, features.rank)), np.zeros(features.rank), 0.0
     known_weight = 0.0
@@ -145,15 +148,16 @@ def gram_sample(
     if len(indices):
         # the others stand for all rows that are no landmarks
         weights = weights * ((total - known_weight) / weights.sum())
-        other_gram, other_sums = _moments(rows.sample(indices, weights), features)
+        others = rows.sample(indices, weights)
+        other_gram, other_sums = _moments(others, features, others.build(features.block, features.rank))
         gram, sums = gram + other_gram, sums + other_sums
         diagonal += weights @ rows.diagonal(features.kernel, indices)
     n_seen = len(indices) + (0 if landmarks is None else len(landmarks))
     return GramSample(sums / total, gram / total, _left_out(gram, diagonal), n_seen)
 
 
-def _moments(rows, features: FeatureMap) -> list[np.ndarray]:
-    """Σ s p pᵀ and Σ s p over the rows of a store."""
+def _moments(rows, features: FeatureMap, built) -> list[np.ndarray]:
+    """Σ s p pᵀ and Σ s p over the rows of a store whose features are built."""
     # a majoriser in single precision serves as well
     factor = features.factor.astype(rows.dtype)
 
@@ -164,7 +168,7 @@ def _moments(rows, features: FeatureMap) -> list[np.ndarray]:
         # the product of a matrix with its own transpose takes half the time
         return P.T @ P, (root * P).sum(axis=0, dtype=np.float64)
 
-    return rows.reduce(block, rows.build(features.block, features.rank))
+    return rows.reduce(block, built)
 
 
 def _left_out(gram: np.ndarray, diagonal: float) -> float:

@@ -209,12 +209,14 @@ class RBF(Kernel):
             rows = X - origin if moved else X
             # The exponent is a difference of numbers as large as γ(‖x‖² + ‖z‖²): where single precision would leave
             # an error of 1e-4 in it, the block is worked out in double precision.
-            largest = gamma * row_norms(rows, squared=True).max(initial=0.0) + prepare(moved, rows.dtype)[1].max()
+            row_squares = row_norms(rows, squared=True)
+            largest = gamma * row_squares.max(initial=0.0) + prepare(moved, rows.dtype)[1].max()
             if not largest * np.finfo(rows.dtype).eps <= 1e-4 and rows.dtype != np.float64:
                 rows = X.astype(np.float64) - origin if moved else X.astype(np.float64)
+                row_squares = row_norms(rows, squared=True)
             points, norms = prepare(moved, rows.dtype)
             exponent = _products(rows, points, out if rows.dtype == X.dtype else None)
-            exponent -= (gamma * row_norms(rows, squared=True))[:, None]
+            exponent -= (gamma * row_squares)[:, None]
             exponent -= norms.astype(rows.dtype)
             np.minimum(exponent, 0, out=exponent)
             return _into(out, np.exp(exponent, out=exponent).astype(X.dtype, copy=False))

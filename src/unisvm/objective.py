@@ -64,7 +64,7 @@ class Objective:
 
         def block(features, targets, weights):
             y = select(targets)
-            value, pull = self.loss.value_and_derivative(self._residuals(features @ dual + intercept, y))
+            value, pull = self.loss.value_and_derivative(self.residuals(features @ dual + intercept, y))
             pull = weights * pull
             if self.margins:
                 pull *= y
@@ -83,7 +83,7 @@ class Objective:
 
         def block(features, targets, weights):
             f, y = features @ dual + intercept, select(targets)
-            values = [self.loss.value(self._residuals(f.dtype.type(scale) * f, y)) for scale in scales]
+            values = [self.loss.value(self.residuals(f.dtype.type(scale) * f, y)) for scale in scales]
             return (np.stack([_weighted_sum(value, weights) for value in values]),)
 
         (risks,) = self.rows.reduce(block, self.features)
@@ -96,7 +96,8 @@ class Objective:
             return lambda targets: targets
         return lambda targets: targets[:, columns]
 
-    def _residuals(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def residuals(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """What the loss is a function of."""
         return 1 - y * f if self.margins else y - f
 
     def _body(self, W: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from unisvm import UniSVMClassifier, kernels
-from unisvm.features import FeatureMap, check_positive_semidefinite, gram_sample
+from unisvm.features import FeatureMap, check_positive_semidefinite, gram_of_all, gram_sample
 
 KERNELS = {
     "rbf": kernels.RBF(0.3),
@@ -101,6 +101,10 @@ def test_dual_coefficients_and_values(name):
     assert dual @ kernel(features.points, features.points) @ dual == pytest.approx(W[:, 0] @ W[:, 0])
 
 
+def of_all(rows, features):
+    return gram_of_all(rows, features, rows.build(features.block, features.rank))
+
+
 @every_kernel
 @every_dtype
 @pytest.mark.parametrize("weighted", [False, True])
@@ -110,7 +114,7 @@ def test_moments_of_all_rows(store, small_blocks, name, dtype, weighted, n_threa
     X, kernel = rng.randn(300, 4).astype(dtype), KERNELS[name]
     weights = rng.uniform(0.1, 5, size=300).astype(dtype).astype(float) if weighted else np.ones(300)
     features = feature_map(kernel, X[:12], dtype)
-    sample = gram_sample(store(X, weights=weights, n_threads=n_threads), features, None, rng)
+    sample = of_all(store(X, weights=weights, n_threads=n_threads), features)
     exact = X.astype(float)
     P = orthonormal(features, exact)
     mean, gram = naive.moments(P, weights)
@@ -121,7 +125,10 @@ def test_moments_of_all_rows(store, small_blocks, name, dtype, weighted, n_threa
         naive.trace_left(kernel(exact, exact), np.arange(12), weights), abs=tolerance
     )
     assert sample.n_rows == 300
-    assert gram_sample(store(X), features, 300, rng).n_rows == 300
+    # a sample of all rows is the same
+    everything = gram_sample(store(X, weights=weights), features, 300, rng)
+    assert everything.n_rows == 300
+    np.testing.assert_allclose(everything.gram, sample.gram, atol=tolerance * gram.max())
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -173,7 +180,7 @@ def test_sample_of_landmarks_only(store):
 
 def test_full_kernel_leaves_nothing_out(store):
     X = np.random.RandomState(0).randn(40, 3)
-    sample = gram_sample(store(X), feature_map(kernels.RBF(1.0), X), None, np.random.RandomState(0))
+    sample = of_all(store(X), feature_map(kernels.RBF(1.0), X))
     assert 0 <= sample.trace_error < 1e-10
 
 
@@ -187,7 +194,7 @@ def test_moments_of_a_precomputed_kernel(store, form, n_sampled):
     precomputed, rng = kernels.Precomputed(), np.random.RandomState(0)
     features = FeatureMap(precomputed, chosen, K[np.ix_(chosen, chosen)], F64)
     rows = store(form(K))
-    sample = gram_sample(rows, features, n_sampled, rng)
+    sample = of_all(rows, features) if n_sampled is None else gram_sample(rows, features, n_sampled, rng)
     indices = np.arange(60) if n_sampled is None else rows.draw(n_sampled, np.random.RandomState(0))
     P = naive.orthonormal_features(K[:, chosen[features.kept]], K[np.ix_(*[chosen[features.kept]] * 2)])[indices]
     np.testing.assert_allclose(sample.gram, P.T @ P / len(indices), atol=1e-9)

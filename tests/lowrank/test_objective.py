@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from unisvm import kernels, losses
-from unisvm.features import FeatureMap, GramSample, gram_sample
+from unisvm.features import FeatureMap, GramSample, gram_of_all
 from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
 
@@ -32,9 +32,9 @@ class Problem:
         self.map = FeatureMap(kernel, points.astype(dtype), kernel(points, points), X.dtype)
         kept = points[self.map.kept]
         self.P = naive.orthonormal_features(kernel(exact, kept), kernel(kept, kept))
-        self.sample = gram_sample(self.rows, self.map, None, rng)
-        self.centre = self.sample.mean if intercept else None
         features = self.rows.build(self.map.block, self.map.rank)
+        self.sample = gram_of_all(self.rows, self.map, features)
+        self.centre = self.sample.mean if intercept else None
         self.objective = Objective(self.rows, features, self.map, self.loss, PENALTY, task, self.centre)
         self.size = self.map.rank + intercept
 

@@ -100,9 +100,10 @@ class DCA:
         while True:
             f = P @ w.astype(P.dtype) + b.astype(P.dtype)
             targets = y[:, active]
-            sign = targets if objective.margins else 1
-            u = 1 - targets * f if objective.margins else targets - f
-            pull = sign * loss.derivative(u) / (2 * loss.A)
+            u = objective.residuals(f, targets)
+            pull = loss.derivative(u) / (2 * loss.A)
+            if objective.margins:
+                pull *= targets
             mean_loss = np.einsum("ij,ij->j", np.broadcast_to(s, u.shape), loss.value(u), dtype=np.float64)
             value[active] = objective.penalty * np.einsum("ij,ij->j", w, w) + mean_loss / objective.total
             next_w, next_b = fit(f + pull)
