@@ -18,7 +18,7 @@ from unisvm.kernels import Kernel
 from unisvm.rows.threads import blas_threads, run
 
 #: how many candidates a randomly pivoted landmark is chosen from
-CANDIDATES_PER_LANDMARK = 5
+CANDIDATES_PER_LANDMARK = 3
 _LEAST_CANDIDATES = 2000
 
 

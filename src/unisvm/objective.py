@@ -65,12 +65,12 @@ class Objective:
         def block(features, targets, weights):
             y = select(targets)
             value, pull = self.loss.value_and_derivative(self.residuals(features @ dual + intercept, y))
-            pull = weights * pull
+            pull = weighted(pull, weights)
             if self.margins:
-                pull *= y
+                pull = pull * y
             return features.T @ pull, pull.sum(axis=0, dtype=np.float64), _weighted_sum(value, weights)
 
-        correlation, pulls, risk = self.rows.reduce(block, self.features)
+        correlation, pulls, risk = self._sweep(block, len(columns))
         gradient = -self.correlation(correlation, pulls)
         body = self._body(W)
         gradient[: len(body)] += 2 * self.penalty * body
@@ -86,9 +86,14 @@ class Objective:
             values = [self.loss.value(self.residuals(f.dtype.type(scale) * f, y)) for scale in scales]
             return (np.stack([_weighted_sum(value, weights) for value in values]),)
 
-        (risks,) = self.rows.reduce(block, self.features)
+        (risks,) = self._sweep(block, len(columns))
         body = self._body(W)
         return self.penalty * np.outer(scales**2, np.einsum("ij,ij->j", body, body)) + risks / self.total
+
+    def _sweep(self, block, n_columns: int) -> list[np.ndarray]:
+        # BLAS takes a product with one column to the memory's limit; threads over blocks would wait for each other's
+        # Python. With more columns BLAS uses its threads badly, and the losses are worth sharing out.
+        return self.rows.reduce(block, self.features, spread=n_columns > 1)
 
     def _selector(self, columns: np.ndarray):
         """What takes these columns out of the targets; nothing is copied when they are all of them."""
@@ -115,10 +120,10 @@ class Objective:
             if self.middle is not None:
                 low, high = self.middle - _INLIERS, self.middle + _INLIERS
                 targets = np.concatenate([targets, np.clip(targets, low, high)], axis=1)
-            weighted = (weights * targets).astype(features.dtype, copy=False)
-            return features.T @ weighted, weighted.sum(axis=0, dtype=np.float64)
+            pull = weighted(targets, weights).astype(features.dtype, copy=False)
+            return features.T @ pull, pull.sum(axis=0, dtype=np.float64)
 
-        return self.correlation(*self.rows.reduce(block, self.features))
+        return self.correlation(*self._sweep(block, self.n_columns))
 
     def correlation(self, products: np.ndarray, sums: np.ndarray) -> np.ndarray:
         """Mean of v times the centred features, from Σ K(x, B) v and Σ v."""
@@ -143,6 +148,11 @@ class Objective:
         return np.concatenate([body, (intercept + self.centre @ body)[None]])
 
 
-def _weighted_sum(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def weighted(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """The values times their weights; the values themselves when every row counts once."""
+    return values if weights is None else weights * values
+
+
+def _weighted_sum(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     """The sums of the columns, in double precision."""
-    return (weights * values).sum(axis=0, dtype=np.float64)
+    return weighted(values, weights).sum(axis=0, dtype=np.float64)

@@ -12,9 +12,9 @@ from sklearn.utils.extmath import row_norms
 
 from unisvm.rows.threads import run
 
-# A block of features is read twice in a sweep, the second time from the cache; smaller blocks cost more in Python
-# than they gain.
-_BLOCK_BYTES = 2**22
+# A block of features is read twice in a sweep, the second time from the cache; smaller blocks cost more in waiting
+# for the interpreter's lock than they gain.
+_BLOCK_BYTES = 2**23
 
 
 class MemoryRows:
@@ -35,6 +35,7 @@ class MemoryRows:
         self.targets = targets
         self.weights = weights
         self.n_threads = n_threads
+        self._all_count_once = bool((weights == 1).all())
 
     @property
     def n_rows(self) -> int:
@@ -102,20 +103,27 @@ class MemoryRows:
         self._visit(fill, width)
         return features
 
-    def reduce(self, block: Callable[..., tuple[np.ndarray, ...]], features: np.ndarray) -> list[np.ndarray]:
-        """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision."""
+    def reduce(
+        self, block: Callable[..., tuple[np.ndarray, ...]], features: np.ndarray, *, spread: bool
+    ) -> list[np.ndarray]:
+        """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision.
+
+        The weights are a column, or None when every row counts once. With `spread` the threads work on different
+        blocks; without, they are left to the products inside one block after the other.
+        """
 
         def part(low: int, high: int) -> tuple[np.ndarray, ...]:
-            return block(features[low:high], self.targets[low:high], self.weights[low:high, None])
+            weights = None if self._all_count_once else self.weights[low:high, None]
+            return block(features[low:high], self.targets[low:high], weights)
 
-        sums = self._visit(part, features.shape[1])
+        sums = self._visit(part, features.shape[1], self.n_threads if spread else 1)
         return [np.sum(parts, axis=0) for parts in zip(*sums, strict=True)]
 
-    def _visit(self, block: Callable[[int, int], Any], width: int) -> list[Any]:
-        """Run `block(low, high)` over all rows; one sum per thread of what it returns."""
+    def _visit(self, block: Callable[[int, int], Any], width: int, n_tasks: int | None = None) -> list[Any]:
+        """Run `block(low, high)` over all rows; the sums of what it returned, one for each thread or task."""
         length = int(np.clip(_BLOCK_BYTES // (width * self.dtype.itemsize), 64, 2**16))
         starts = range(0, self.n_rows, length)
-        shares = np.array_split(np.asarray(starts), min(self.n_threads, len(starts)))
+        shares = np.array_split(np.asarray(starts), min(n_tasks or self.n_threads, len(starts)))
 
         def share(lows: np.ndarray) -> Any:
             total = None

@@ -15,6 +15,7 @@ import numpy as np
 
 from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
+from unisvm.rows.threads import blas_threads
 from unisvm.solvers.result import History, Result, StopReason, relative_decrease
 
 # Multiples of the least-squares solution that are tried as starts for labels: saturating losses want larger margins.
@@ -62,6 +63,11 @@ class LBFGS:
         history: History,
     ) -> Result:
         """Minimise from `start`, or from the best of a few least-squares solutions."""
+        # the solves between two sweeps are small, and threads that they wake would spin on into the next sweep
+        with blas_threads(1):
+            return self._solve(objective, majoriser, start, tol, max_iter, history)
+
+    def _solve(self, objective, majoriser, start, tol, max_iter, history) -> Result:
         q = objective.n_columns
         n_sweeps = np.zeros(q, dtype=int)
         reasons = [StopReason.MAX_ITER] * q
