@@ -26,7 +26,7 @@ class FeatureMap:
     points
         The landmarks, as the kernel's `against` takes them.
     matrix : ndarray
-        K(B, B) in double precision.
+        K(B, B) in double precision, which is written over.
     dtype : dtype
         The precision of the rows.
 
@@ -50,11 +50,13 @@ class FeatureMap:
                 "or choose another kernel."
             )
         least = max(_LEAST_PIVOT[dtype], len(matrix) * np.finfo(np.float64).eps)
-        factor, pivots, rank, _ = dpstrf(matrix, tol=least * largest, lower=1)
+        # the transpose is the same matrix in the order of LAPACK, which needs no copy then
+        factor, pivots, rank, _ = dpstrf(matrix.T, tol=least * largest, lower=1, overwrite_a=1)
         self.kernel = kernel
         self.kept = pivots[:rank] - 1
         self.points = points[self.kept]
-        self.factor = np.tril(factor[:rank, :rank])
+        self.factor = factor[:rank, :rank]
+        self.factor *= np.tri(rank, dtype=bool)
         self.block = kernel.against(self.points)
 
     @property
@@ -97,7 +99,7 @@ class GramSample:
     mean : ndarray of shape (rank,)
         The weighted mean of the features.
     gram : ndarray of shape (rank, rank)
-        The weighted mean of p pᵀ.
+        The weighted mean of p pᵀ: its lower triangle.
     trace_error : float
         The share of the kernel's trace that the features leave out.
     n_rows : int
@@ -136,29 +138,22 @@ def gram_sample(
     """
     total = rows.total_weight
     indices, weights = rows.represent(n_rows, rng)
-    gram, sums, diagonal = np.zeros((features.rank, features.rank)), np.zeros(features.rank), 0.0
-    known_weight = 0.0
     if landmarks is not None:
-        # the features of the landmarks are the rows of L
         own = rows.weights[landmarks].astype(np.float64)
-        P = features.factor * np.sqrt(own)[:, None]
-        gram, sums, diagonal = P.T @ P, own @ features.factor, own @ rows.diagonal(features.kernel, landmarks)
-        known_weight = own.sum()
         other = ~np.isin(indices, landmarks)
         indices, weights = indices[other], weights[other]
-    if len(indices):
         # the others stand for all rows that are no landmarks
-        weights = weights * ((total - known_weight) / weights.sum())
-        others = rows.sample(indices, weights)
-        other_gram, other_sums = _moments(others, features, others.build(features.block, features.rank))
-        gram, sums = gram + other_gram, sums + other_sums
-        diagonal += weights @ rows.diagonal(features.kernel, indices)
-    n_seen = len(indices) + (0 if landmarks is None else len(landmarks))
-    return GramSample(sums / total, gram / total, _left_out(gram, diagonal), n_seen)
+        weights *= (total - own.sum()) / max(weights.sum(), np.finfo(float).tiny)
+        indices, weights = np.concatenate([landmarks, indices]), np.concatenate([own, weights])
+    seen = rows.sample(indices, weights)
+    gram, sums = _moments(seen, features, seen.build(features.block, features.rank), overwrite=True)
+    diagonal = weights @ rows.diagonal(features.kernel, indices)
+    share = weights.sum()
+    return GramSample(sums / share, gram / share, _left_out(gram, diagonal), len(indices))
 
 
-def _moments(rows, features: FeatureMap, built) -> tuple[np.ndarray, np.ndarray]:
-    """Σ s p pᵀ and Σ s p over the rows of a store whose features are built."""
+def _moments(rows, features: FeatureMap, built, *, overwrite: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Σ s p pᵀ, its lower triangle, and Σ s p over the rows of a store whose features are built."""
     # a majoriser in single precision serves as well
     factor = features.factor.astype(rows.dtype)
     # NumPy and SciPy each bring a BLAS whose idle threads spin for a while: with both products from SciPy's the two
@@ -166,15 +161,14 @@ def _moments(rows, features: FeatureMap, built) -> tuple[np.ndarray, np.ndarray]
     (syrk,) = get_blas_funcs(("syrk",), (factor,))
 
     def block(values, targets, weights):
-        P = solve_triangular(factor, values.T, lower=True, check_finite=False)
+        P = solve_triangular(factor, values.T, lower=True, overwrite_b=overwrite, check_finite=False)
         if weights is None:
-            return syrk(1.0, P), P.sum(axis=1, dtype=np.float64)
+            return syrk(1.0, P, lower=1), P.sum(axis=1, dtype=np.float64)
         root = np.sqrt(weights.T)
         P *= root
-        return syrk(1.0, P), (root * P).sum(axis=1, dtype=np.float64)
+        return syrk(1.0, P, lower=1), (root * P).sum(axis=1, dtype=np.float64)
 
-    upper, sums = rows.reduce(block, built, spread=False)
-    return np.triu(upper) + np.triu(upper, 1).T, sums
+    return rows.reduce(block, built, spread=False)
 
 
 def _left_out(gram: np.ndarray, diagonal: float) -> float:

@@ -30,9 +30,7 @@ class Majoriser:
 
     def __init__(self, sample: GramSample, penalty: float, A: float, intercept: bool):
         gram = sample.gram - np.outer(sample.mean, sample.mean) if intercept else sample.gram
-        H = 2 * A * gram
-        H[np.diag_indices_from(H)] += 2 * penalty
-        self._factor = _cholesky(H)
+        self._factor = _cholesky(gram, 2 * A, 2 * penalty)
         self._A = A
         self._intercept = intercept
 
@@ -62,13 +60,16 @@ class Majoriser:
         return np.concatenate([body(array[:-1]), (2 * self._A) ** power * array[-1:]])
 
 
-def _cholesky(H: np.ndarray) -> np.ndarray:
+def _cholesky(gram: np.ndarray, scale: float, ridge: float) -> np.ndarray:
+    """The lower factor of scale · gram + ridge · I, of which the lower triangle is given."""
     # Rounding in a Gram matrix can leave it indefinite by a little when λ is tiny; any H serves, so it is lifted.
-    scale = H.diagonal().max()
     for lift in (0.0, 1e-14, 1e-12, 1e-10):
-        lifted = H + lift * scale * np.eye(len(H)) if lift else H
+        # in the order that LAPACK works in place on
+        H = np.multiply(gram, scale, order="F")
+        diagonal = H.diagonal()
+        H[np.diag_indices_from(H)] = diagonal + (ridge + lift * (diagonal.max() + ridge))
         try:
-            return cholesky(lifted, lower=True, check_finite=False)
+            return cholesky(H, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
             continue
     raise FloatingPointError("The majoriser could not be factorised; the kernel or the weights are degenerate.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -117,7 +117,7 @@ class MemoryRows:
             return block(features[low:high], self.targets[low:high], weights)
 
         sums = self._visit(part, features.shape[1], self.n_threads if spread else 1)
-        return [np.sum(parts, axis=0) for parts in zip(*sums, strict=True)]
+        return [reduce(np.add, parts) for parts in zip(*sums, strict=True)]
 
     def _visit(self, block: Callable[[int, int], Any], width: int, n_tasks: int | None = None) -> list[Any]:
         """Run `block(low, high)` over all rows; the sums of what it returned, one for each thread or task."""
