@@ -29,8 +29,6 @@ from unisvm.solvers import History, Result, StopReason
 
 # The majoriser is made from all rows when that takes no more multiplications than this, else from a sample.
 _EXACT_GRAM_COST = 4e9
-_SAMPLED_ROWS_PER_LANDMARK = 5
-_LEAST_SAMPLED_ROWS = 2000
 _PREDICTION_BLOCK_BYTES = 2**22
 
 
@@ -171,9 +169,8 @@ class BaseUniSVM(BaseEstimator):
                 if solver.needs_exact_majoriser or rows.n_rows * feature_map.rank**2 <= _EXACT_GRAM_COST:
                     sample = gram_of_all(rows, feature_map, features)
                 else:
-                    n_sampled = max(_SAMPLED_ROWS_PER_LANDMARK * feature_map.rank, _LEAST_SAMPLED_ROWS)
                     stored = None if chosen.stored is None else chosen.stored[kept]
-                    sample = gram_sample(rows, feature_map, n_sampled, rng, stored)
+                    sample = gram_sample(rows, feature_map, _sampled_rows(rows.n_rows, feature_map.rank), rng, stored)
                 majoriser = Majoriser(sample, penalty, loss.A, self.fit_intercept)
             centre = sample.mean if self.fit_intercept else None
             objective = Objective(rows, features, feature_map, loss, penalty, self._task, centre, middle)
@@ -313,6 +310,15 @@ class BaseUniSVM(BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_precomputed()
         return tags
+
+
+def _sampled_rows(n_rows: int, rank: int) -> int:
+    """How many rows the majoriser is made from.
+
+    More of them save sweeps, up to 20 a landmark, and should take a small share of the time that all sweeps do: their
+    cost grows with the square of the rank, that of the sweeps with rows times rank.
+    """
+    return int(np.clip(150 * n_rows / rank, 5 * rank, 20 * rank))
 
 
 def _outcome(result: Result) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class FeatureMap:
         self.kernel = kernel
         self.kept = pivots[:rank] - 1
         self.points = points[self.kept]
-        self.factor = factor[:rank, :rank]
+        self.factor = np.asfortranarray(factor[:rank, :rank])
         self.factor *= np.tri(rank, dtype=bool)
         self.block = kernel.against(self.points)
 

@@ -1,0 +1,112 @@
+"""Run the comparison and write its report.
+
+python -m peers                     everything, about three hours on two cores
+python -m peers --tasks a9a ijcnn1  some of it; what was measured before is kept
+python -m peers --report            only write the report again
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from rich.progress import Progress
+
+from peers import report
+from peers.jobs import Job, every_job
+from peers.machine import describe
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
+
+
+def run(job: Job, threads: int, limit: float) -> dict:
+    """The result of one job in its own process, or why there is none."""
+    environment = dict(os.environ)
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TBB_NUM_THREADS"):
+        environment[name] = str(threads)
+    text = json.dumps({"task": job.task, "system": job.system, "options": job.options})
+    processors = sorted(os.sched_getaffinity(0))[:threads]
+    command = ["taskset", "--cpu-list", ",".join(map(str, processors)), sys.executable, "-m", "peers.worker", text]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit, check=False)
+    except subprocess.TimeoutExpired:
+        return {"stopped_after": limit}
+    if done.returncode:
+        return {"skipped": "failed: " + (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]}
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def save(path: Path, machine: dict, results: list[dict]) -> None:
+    """Write all results, or leave the file as it was."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps({"machine": machine, "results": results}, indent=1) + "\n")
+    partial.replace(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", nargs="*", help="only these data sets")
+    parser.add_argument("--systems", nargs="*", help="only these systems")
+    parser.add_argument("--parts", nargs="*", help="only these parts: main, rank, rows, losses")
+    parser.add_argument("--repeats", type=int, help="at most so many repeats")
+    parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("--limit", type=float, default=1800, help="seconds after which a run is stopped")
+    parser.add_argument("--report", action="store_true", help="run nothing, write the report again")
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    options = parser.parse_args()
+    if not options.report and not os.environ.get("UNISVM_DATA"):
+        parser.error("set UNISVM_DATA to the folder with the data sets")
+
+    options.folder.mkdir(parents=True, exist_ok=True)
+    path = options.folder / "results.json"
+    before = json.loads(path.read_text()) if path.exists() else {"machine": None, "results": []}
+    if options.report:
+        report.write(options.folder, before["machine"], before["results"])
+        return
+    machine = describe(options.threads)
+    chosen = [
+        job
+        for job in every_job()
+        if (not options.tasks or job.task in options.tasks)
+        and (not options.systems or job.system in options.systems)
+        and (not options.parts or job.part in options.parts)
+    ]
+    keys = [(job.task, job.system, job.options) for job in chosen]
+    results = [old for old in before["results"] if (old["task"], old["system"], old["options"]) not in keys]
+    rounds = max((job.repeats for job in chosen), default=0)
+    # repeats are the outer loop, so that a slow hour of the machine hits all systems alike
+    runs = [
+        (job, repeat)
+        for repeat in range(min(rounds, options.repeats or rounds))
+        for job in chosen
+        if repeat < job.repeats
+    ]
+    hopeless = set()
+    with Progress() as progress:
+        bar = progress.add_task("", total=len(runs))
+        for job, repeat in runs:
+            key = (job.task, job.system, str(job.options))
+            progress.update(bar, description=f"{job.task} {job.system} {job.options or ''}")
+            if key not in hopeless:
+                result = run(job, options.threads, options.limit)
+                if "fit_seconds" not in result:
+                    hopeless.add(key)
+                results.append(
+                    {"task": job.task, "system": job.system, "options": job.options, "part": job.part, "repeat": repeat}
+                    | result
+                )
+                save(path, machine, results)
+                said = f"{result['fit_seconds']:.2f} s" if "fit_seconds" in result else str(result)
+                progress.console.print(
+                    f"{job.task:<14}{job.system:<20}{job.options or ''!s:<44}{said}", highlight=False
+                )
+            progress.advance(bar)
+    report.write(options.folder, machine, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""What is run: which systems on which tasks, how often, and why not where not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from peers.systems import SYSTEMS
+from peers.tasks import BOARD_SIZES, TASKS
+
+MAIN = ("a9a", "ijcnn1", "shuttle", "letter", "w8a", "cadata", "cpu_act", "house_8L", "covtype", "mnist")
+RANKS = (125, 250, 500, 1000, 2000, 4000)
+#: the losses of the paper's tables
+TEN_LOSSES = (
+    "least_squares",
+    "smooth_hinge",
+    "squared_hinge",
+    "truncated_squared_hinge",
+    "truncated_least_squares",
+    "quadratic_ramp",
+    "feng",
+    "saturating(2,2,2)",
+    "saturating(2,3,4)",
+    "saturating(2,2,4)",
+)
+#: rank 4000 and 8000 with the narrower kernels that they can use
+WIDE = {4000: {"gamma": 8.0, "penalty": 1e-7}, 8000: {"gamma": 16.0, "penalty": 1e-7}}
+
+_QUADRATIC = "its time grows with the square of the rows: hours"
+LEFT_OUT = {
+    ("sklearn-svm", "covtype"): _QUADRATIC,
+    ("intelex-svm", "covtype"): _QUADRATIC + "; see covtype-100k",
+    ("thundersvm", "covtype"): _QUADRATIC,
+    ("libsvm", "covtype"): _QUADRATIC,
+    ("libsvm", "mnist"): "the same solver as scikit-learn's",
+    ("nystroem-linear-svc", "covtype"): "does not converge within 1000 passes, which take an hour",
+    ("nystroem-linear-svc", "mnist"): "ten problems one after the other, each of which takes minutes",
+    ("falkon", "w8a"): "dense rows only",
+    ("falkon", "letter"): "one column of labels only",
+    ("falkon", "mnist"): "one column of labels only",
+}
+#: systems and tasks that take minutes are run once
+_SLOW = {
+    ("sklearn-svm", "mnist"),
+    ("sklearn-svm", "a9a"),
+    ("libsvm", "a9a"),
+    ("sklearn-svm", "w8a"),
+    ("libsvm", "w8a"),
+    ("intelex-svm", "covtype-100k"),
+    ("algorithm-1", "covtype"),
+    ("algorithm-1", "mnist"),
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    task: str
+    system: str
+    options: dict[str, Any] = field(default_factory=dict)
+    repeats: int = 3
+    #: part of the report that it belongs to
+    part: str = "main"
+
+
+def every_job() -> list[Job]:
+    jobs = []
+    for task in MAIN:
+        for name, system in SYSTEMS.items():
+            if TASKS[task].kind in system.kinds and (name, task) not in LEFT_OUT:
+                jobs.append(Job(task, name, repeats=1 if (name, task) in _SLOW else 3))
+        jobs.append(Job(task, "unisvm", {"loss": "least_squares"}))
+    jobs += [Job("covtype-100k", "unisvm"), Job("covtype-100k", "intelex-svm", repeats=1), Job("letter-A", "unisvm")]
+    jobs += [
+        Job("covtype", "unisvm", {"rank": rank, "rank_tol": 0.0} | options, 1, "rank") for rank, options in WIDE.items()
+    ]
+    for rank in RANKS:
+        jobs.append(Job("ijcnn1", "unisvm", {"rank": rank, "rank_tol": 0.0}, 1, "rank"))
+        if rank <= 2000:
+            jobs.append(Job("ijcnn1", "nystroem-ridge", {"rank": rank}, 1, "rank"))
+    for label, n_rows in BOARD_SIZES.items():
+        jobs.append(Job(f"board-{label}", "unisvm", repeats=1 if n_rows > 10**6 else 3, part="rows"))
+        if n_rows <= 10**6:
+            jobs.append(Job(f"board-{label}", "nystroem-ridge", repeats=1, part="rows"))
+            jobs.append(Job(f"board-{label}", "lightgbm", repeats=1, part="rows"))
+        if n_rows <= 10**5:
+            jobs.append(Job(f"board-{label}", "intelex-svm", repeats=1, part="rows"))
+    for task in ("a9a", "covtype"):
+        for loss in TEN_LOSSES:
+            for system in ("unisvm", "algorithm-1"):
+                repeats = 3 if task == "a9a" else 1
+                jobs.append(Job(task, system, {"loss": loss}, repeats, "losses"))
+    return jobs
