@@ -4,13 +4,19 @@ PYTHON := $(VENV)/bin/python
 # pick up large data sets that lie beside the project
 export UNISVM_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 
-.PHONY: demo test lint format clean
+#: installed one by one for the benchmark, which says which of them are missing
+PEERS := scikit-learn-intelex thundersvm-cpu libsvm-official lightgbm falkon
+
+.PHONY: demo test bench lint format clean
 
 demo: $(VENV)/for-demo
 	$(PYTHON) examples/demo.py
 
 test: $(VENV)/for-work
 	$(PYTHON) -m pytest -n 2 -q
+
+bench: $(VENV)/for-bench
+	PYTHONPATH=benchmarks $(PYTHON) -m peers $(BENCH)
 
 lint: $(VENV)/for-work
 	$(PYTHON) -m ruff check .
@@ -27,6 +33,11 @@ $(PYTHON):
 
 $(VENV)/for-demo: pyproject.toml | $(PYTHON)
 	$(PYTHON) -m pip install --quiet --editable ".[cli,plot]"
+	touch $@
+
+$(VENV)/for-bench: pyproject.toml | $(PYTHON)
+	$(PYTHON) -m pip install --quiet --editable ".[bench]"
+	for peer in $(PEERS); do $(PYTHON) -m pip install --quiet $$peer || echo "$$peer cannot be installed here"; done
 	touch $@
 
 $(VENV)/for-work: pyproject.toml | $(PYTHON)

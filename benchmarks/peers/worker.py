@@ -34,6 +34,9 @@ def measure(task_name: str, system_name: str, options: dict) -> dict:
     if missing:
         return {"skipped": missing}
     X, y, X_test, y_test = task.prepare()
+    if "dtype" in options:
+        dtype = options.pop("dtype")
+        X, X_test = X.astype(dtype), X_test.astype(dtype)
     warm_up(system, task, options, X, y)
     before = peak_megabytes()
     model = system.make(task, len(y), **options)
