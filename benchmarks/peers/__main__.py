@@ -28,9 +28,6 @@ def run(job: Job, threads: int, limit: float) -> dict:
     environment = dict(os.environ)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TBB_NUM_THREADS"):
         environment[name] = str(threads)
-    # A virtual machine that hands free memory back to its host does so in huge pages, which then cost four times as
-    # much to touch as small ones; without them all systems start alike.
-    environment["NUMPY_MADVISE_HUGEPAGE"] = "0"
     text = json.dumps({"task": job.task, "system": job.system, "options": job.options})
     processors = sorted(os.sched_getaffinity(0))[:threads]
     command = ["taskset", "--cpu-list", ",".join(map(str, processors)), sys.executable, "-m", "peers.worker", text]

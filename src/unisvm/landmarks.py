@@ -11,7 +11,6 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from unisvm._checks import one_of
 from unisvm.kernels import Kernel
@@ -20,6 +19,8 @@ from unisvm.rows.threads import blas_threads, run
 #: how many candidates a randomly pivoted landmark is chosen from
 CANDIDATES_PER_LANDMARK = 3
 _LEAST_CANDIDATES = 2000
+# so many rows that their kernel is worth sharing out
+_WORTH_THREADS = 20_000
 
 
 class PartialCholesky:
@@ -59,12 +60,12 @@ class PartialCholesky:
         # stored by columns, so that ranks which are never reached cost nothing
         self._factor = np.empty((rank, len(candidates)), dtype=rows.dtype)
 
-    def entries(self, rows: np.ndarray | slice, columns: np.ndarray) -> np.ndarray:
-        """K − F Fᵀ at these positions."""
-        points = self._kernel.points(self._rows, self._candidates[columns])
-        entries = self._kernel.against(points)(self._vectors[rows])
-        factor = self._factor[: len(self.pivots)]
-        entries -= factor[:, rows].T @ factor[:, columns]
+    def entries(self, positions: np.ndarray) -> np.ndarray:
+        """K − F Fᵀ between these positions."""
+        points = self._kernel.points(self._rows, self._candidates[positions])
+        entries = self._kernel.against(points)(self._vectors[positions])
+        factor = self._factor[: len(self.pivots), positions]
+        entries -= factor.T @ factor
         return entries
 
     def add(self, positions: np.ndarray, tolerance: float, rng: np.random.RandomState | None = None) -> bool:
@@ -77,7 +78,7 @@ class PartialCholesky:
             return False
         drawn_with = self.residual[positions]
         with blas_threads(1):
-            matrix = self.entries(positions, positions).astype(np.float64)
+            matrix = self.entries(positions).astype(np.float64)
         independent, factor = self._eliminate(
             matrix, positions, lambda i, left: rng is None or rng.uniform() * drawn_with[i] < left
         )
@@ -98,17 +99,25 @@ class PartialCholesky:
 
     def _new_rows(self, pivots: np.ndarray, factor: np.ndarray) -> np.ndarray:
         """What these pivots add to the factor, whose matrix left over has Cholesky's factor `factor`."""
+        known = self._factor[: len(self.pivots)]
+        left = self._kernel_rows(pivots)
+        left -= known[:, pivots].T @ known
+        # a product with the small inverse stays with NumPy's BLAS, while a solve would wake SciPy's threads each time
+        return np.linalg.inv(factor).astype(left.dtype) @ left
+
+    def _kernel_rows(self, pivots: np.ndarray) -> np.ndarray:
+        """The kernel between these candidates and all of them."""
         n = len(self._candidates)
-        new = np.empty((len(pivots), n), dtype=self._factor.dtype)
-        factor = factor.astype(new.dtype)
+        against = self._kernel.against(self._kernel.points(self._rows, self._candidates[pivots]))
+        matrix = np.empty((len(pivots), n), dtype=self._factor.dtype)
 
         def fill(part: slice) -> None:
-            columns = self.entries(part, pivots)
-            new[:, part] = solve_triangular(factor, columns.T, lower=True, overwrite_b=True, check_finite=False)
+            matrix[:, part] = against(self._vectors[part]).T
 
-        bounds = np.linspace(0, n, self._rows.n_threads + 1).astype(int).tolist()
+        n_parts = self._rows.n_threads if n > _WORTH_THREADS else 1
+        bounds = np.linspace(0, n, n_parts + 1).astype(int).tolist()
         run([partial(fill, slice(*ends)) for ends in pairwise(bounds)], self._rows.n_threads)
-        return new
+        return matrix
 
     def _eliminate(
         self, matrix: np.ndarray, positions: np.ndarray, accept: Callable[[int, float], bool]
