@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -28,9 +29,12 @@ def run(job: Job, threads: int, limit: float) -> dict:
     environment = dict(os.environ)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TBB_NUM_THREADS"):
         environment[name] = str(threads)
+    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[1]), environment.get("PYTHONPATH", "")])
     text = json.dumps({"task": job.task, "system": job.system, "options": job.options})
-    processors = sorted(os.sched_getaffinity(0))[:threads]
-    command = ["taskset", "--cpu-list", ",".join(map(str, processors)), sys.executable, "-m", "peers.worker", text]
+    command = [sys.executable, "-m", "peers.worker", text]
+    if shutil.which("taskset"):
+        processors = sorted(os.sched_getaffinity(0))[:threads]
+        command = ["taskset", "--cpu-list", ",".join(map(str, processors)), *command]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:

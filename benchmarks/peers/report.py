@@ -224,5 +224,6 @@ def _growth_picture(table: Table):
     right.set(title="ijcnn1", xlabel="rank", ylabel="fit, seconds")
     for axis in (left, right):
         axis.grid(alpha=0.3)
-        axis.legend()
+        if axis.lines:
+            axis.legend()
     return figure

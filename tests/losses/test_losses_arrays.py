@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from losses.loss_cases import each_case, each_loss
 
+from losses.loss_cases import each_case, each_loss
 from unisvm import losses
 
 HUGE = {np.float64: 1e300, np.float32: 1e38}

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from losses.loss_cases import CASES, FORMULAS, PARAMETERS, difference_quotient, each_case, each_loss, random_case
 from numpy.testing import assert_allclose
 
+from losses.loss_cases import CASES, FORMULAS, PARAMETERS, difference_quotient, each_case, each_loss, random_case
 from unisvm import losses
 
 # dense enough for curvature that lives on an interval of 1/200

@@ -4,10 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
-from losses.loss_cases import CASES
 from scipy.special import expit
 from sklearn.base import clone
 
+from losses.loss_cases import CASES
 from unisvm import UniSVMClassifier, UniSVMRegressor, losses
 
 

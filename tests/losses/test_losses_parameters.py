@@ -5,9 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
-from losses.loss_cases import each_case, each_loss
 from sklearn.base import clone
 
+from losses.loss_cases import each_case, each_loss
 from unisvm import losses
 from unisvm.losses.registry import LOSSES
 

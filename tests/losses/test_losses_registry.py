@@ -1,8 +1,8 @@
 """Losses by name."""
 
 import pytest
-from losses.loss_cases import each_loss
 
+from losses.loss_cases import each_loss
 from unisvm import UniSVMClassifier, UniSVMRegressor, losses
 
 CLASSIFICATION = {

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from losses.loss_cases import difference_quotient
 from scipy.special import expit
 from sklearn.datasets import make_moons
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from losses.loss_cases import difference_quotient
 from unisvm import UniSVMClassifier, losses
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from losses.loss_cases import each_case
 
 

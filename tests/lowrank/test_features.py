@@ -1,10 +1,10 @@
 """The low-rank kernel: its factor, its moments, what it leaves out, and kernels that are not kernels."""
 
-import naive
 import numpy as np
 import pytest
 from scipy import sparse
 
+import naive
 from unisvm import UniSVMClassifier, kernels
 from unisvm.features import FeatureMap, check_positive_semidefinite, gram_of_all, gram_sample
 

@@ -1,9 +1,9 @@
 """Every landmark rule, on every kind of kernel: which rows, how many, how good."""
 
-import naive
 import numpy as np
 import pytest
 
+import naive
 from unisvm import UniSVMClassifier, kernels, landmarks
 from unisvm.features import FeatureMap
 

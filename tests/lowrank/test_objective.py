@@ -1,9 +1,9 @@
 """The objective and its gradient against the formulas, and the quadratic that lies above it."""
 
-import naive
 import numpy as np
 import pytest
 
+import naive
 from unisvm import kernels, losses
 from unisvm.features import FeatureMap, GramSample, gram_of_all
 from unisvm.majoriser import Majoriser

@@ -2,11 +2,11 @@
 
 from itertools import permutations
 
-import naive
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+import naive
 from unisvm import kernels, landmarks
 from unisvm.landmarks import PartialCholesky
 

@@ -6,6 +6,7 @@
 import os
 
 import pytest
+
 import sweeps
 
 needs_data = pytest.mark.skipif(not os.environ.get("UNISVM_DATA"), reason="set UNISVM_DATA to the folder with a9a.npz")

@@ -1,0 +1,137 @@
+"""Where the time of a fit goes, beside what the machine must take for it.
+
+The cost model: 2mrd floating-point operations and mr exponentials to build the features, and one read of the mr
+features for each sweep, at rates that are measured here. Fresh memory is shown apart: what the system takes to hand
+out the features' memory, whatever is written there.
+
+Run: python benchmarks/breakdown.py [--tasks NAME ...] [--loss NAME] [--rank N] [--threads N]. Needs UNISVM_DATA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import re
+from collections import defaultdict
+from time import perf_counter
+
+import numpy as np
+
+from peers.machine import rates, read_seconds
+from peers.systems import SYSTEMS
+from peers.tasks import TASKS
+from unisvm.objective import Objective
+from unisvm.rows import MemoryRows
+
+
+class Clock:
+    """Time spent in some methods, by name."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.calls: dict[str, int] = defaultdict(int)
+
+    @contextlib.contextmanager
+    def on(self, owner: type, *methods: str):
+        kept = {name: getattr(owner, name) for name in methods}
+        for name, method in kept.items():
+            setattr(owner, name, self._timed(name, method))
+        try:
+            yield self
+        finally:
+            for name, method in kept.items():
+                setattr(owner, name, method)
+
+    def _timed(self, name: str, method):
+        def timed(*args, **kwargs):
+            started = perf_counter()
+            try:
+                return method(*args, **kwargs)
+            finally:
+                self.seconds[name] += perf_counter() - started
+                self.calls[name] += 1
+
+        return timed
+
+
+def stages(said: str) -> dict[str, float]:
+    """Seconds of each stage, from what a fit with verbose=1 says."""
+    return {name: float(seconds) for name, seconds in re.findall(r"\[unisvm\] (\w+) +([\d.]+) s", said)}
+
+
+def first_touch(shape: tuple[int, int], dtype, threads: int) -> float:
+    """Seconds to hand out memory of this shape, touching one number of every small page."""
+    rows = MemoryRows(
+        np.empty((shape[0], 0), dtype), np.empty((shape[0], 0), dtype), np.empty(shape[0], dtype), threads
+    )
+    step = max(1, 4096 // np.dtype(dtype).itemsize)
+
+    def touch(X, out):
+        out.reshape(-1)[::step] = 0
+
+    started = perf_counter()
+    rows.build(touch, shape[1])
+    return perf_counter() - started
+
+
+def show(name: str, seconds: float, total: float, model: float | None = None) -> None:
+    beside = "" if model is None else f"{model:10.3f}"
+    print(f"  {name:<36}{seconds:9.3f}{100 * seconds / total:7.1f} %{beside}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", nargs="*", default=["a9a", "ijcnn1", "covtype"], choices=list(TASKS))
+    parser.add_argument("--loss")
+    parser.add_argument("--rank", type=int)
+    parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
+    options = parser.parse_args()
+    machine = rates(options.threads)
+    print(", ".join(f"{name.replace('_', ' ')} {rate:.1f}" for name, rate in machine.items()))
+    for name in options.tasks:
+        task = TASKS[name]
+        X, y, _, _ = task.prepare()
+        chosen = {"verbose": 1, "n_jobs": options.threads}
+        chosen |= {"loss": options.loss} if options.loss else {}
+        chosen |= {"rank": options.rank} if options.rank else {}
+        model = SYSTEMS["unisvm"].make(task, len(y), **chosen)
+        with contextlib.redirect_stdout(io.StringIO()):
+            SYSTEMS["unisvm"].make(task, 1000, **chosen).fit(X[:1000], y[:1000])
+        with contextlib.redirect_stdout(io.StringIO()) as said, Clock().on(Objective, "__call__", "_sweep") as clock:
+            started = perf_counter()
+            model.fit(X, y)
+            total = perf_counter() - started
+        parts = stages(said.getvalue())
+        report(name, model, parts, clock, total, X, machine, options.threads)
+
+
+def report(name, model, parts, clock, total, X, machine, threads) -> None:
+    m, d, r, sweeps = X.shape[0], X.shape[1], model.rank_, clock.calls["__call__"]
+    width = np.dtype(X.dtype).itemsize
+    products = 2 * m * r * d / (machine["gigaflops"] * 1e9)
+    exponentials = m * r * machine["exp_nanoseconds"] * 1e-9 / threads
+    fresh = first_touch((m, r), X.dtype, threads)
+    read = read_seconds(np.ones((m, r), X.dtype), threads)
+    half_sweeps = clock.calls["_sweep"] - sweeps
+    print(f"\n{name}: {m:,} rows, {d} columns, rank {r}, {sweeps} sweeps and {half_sweeps} half ones, {total:.3f} s")
+    print(f"  {'':<36}{'seconds':>9}{'share':>9}{'model':>10}")
+    show("landmarks", parts["landmarks"], total)
+    show("features", parts["features"], total, products + exponentials)
+    show("majoriser", parts["majoriser"], total)
+    show("sweeps", clock.seconds["_sweep"], total, (sweeps + half_sweeps) * read)
+    show("solver, between the sweeps", parts["solver"] - clock.seconds["_sweep"], total)
+    show("everything else", total - sum(parts.values()), total)
+    expected = products + exponentials + (sweeps + half_sweeps) * read
+    one = clock.seconds["_sweep"] / max(clock.calls["_sweep"], 1)
+    print(
+        f"  the whole fit takes {total / expected:.2f} times the model, {total / (expected + fresh):.2f} times with "
+        f"the {fresh:.3f} s that fresh memory takes;\n  a sweep runs at {m * r * width / one / 1e9:.1f} GB/s, "
+        f"{100 * read / one:.0f} % of a plain read's {m * r * width / read / 1e9:.1f} GB/s; "
+        f"stationarity {np.max(model.stationarity_):.1e}"
+    )
+
+
+if __name__ == "__main__":
+    main()
