@@ -79,8 +79,9 @@ def main() -> None:
         and (not options.systems or job.system in options.systems)
         and (not options.parts or job.part in options.parts)
     ]
-    keys = [(job.task, job.system, job.options) for job in chosen]
-    results = [old for old in before["results"] if (old["task"], old["system"], old["options"]) not in keys]
+    # what is not measured again stays, unless there is no such job any more
+    stays = [(job.task, job.system, job.options) for job in every_job() if job not in chosen]
+    results = [old for old in before["results"] if (old["task"], old["system"], old["options"]) in stays]
     rounds = max((job.repeats for job in chosen), default=0)
     # repeats are the outer loop, so that a slow hour of the machine hits all systems alike
     runs = [

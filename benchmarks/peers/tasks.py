@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,7 +112,7 @@ _ALL = [
     Task("mnist", CLASSIFICATION, lambda: _official("mnist", scale=1 / 255), gamma=0.02, C=10.0),
     Task("letter-A", CLASSIFICATION, lambda: _official("letter", positive=1), gamma=2.0, C=10.0),
     *(
-        Task(f"board-{label}", CLASSIFICATION, lambda n=n: _checkerboard(n), gamma=16.0, penalty=1e-7, rank=300)
+        Task(f"board-{label}", CLASSIFICATION, partial(_checkerboard, n), 16.0, penalty=1e-7, rank=300, rank_tol=0.0)
         for label, n in BOARD_SIZES.items()
     ),
 ]
