@@ -69,6 +69,8 @@ def main() -> None:
     path = options.folder / "results.json"
     before = json.loads(path.read_text()) if path.exists() else {"machine": None, "results": []}
     if options.report:
+        if not before["results"]:
+            parser.error(f"there are no results in {path}: run without --report first")
         report.write(options.folder, before["machine"], before["results"])
         return
     machine = describe(options.threads)

@@ -11,10 +11,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from peers.jobs import LEFT_OUT, MAIN, RANKS, TEN_LOSSES
+from peers.systems import SYSTEMS
 from peers.targets import CLAIMS, Table
 from peers.tasks import BOARD_SIZES, REGRESSION, TASKS
 
-_COLOURS = plt.get_cmap("tab20").colors
+_COLOURS = plt.get_cmap("tab20").colors[::2] + plt.get_cmap("tab20").colors[1::2]
 
 
 def write(folder: Path, machine: dict, results: list[dict]) -> None:
@@ -177,29 +178,34 @@ def _accuracy_picture(table: Table):
     tasks = [task for task in _measured(table) if task in MAIN or task == "covtype-100k"]
     n_columns = 3
     n_rows = -(-len(tasks) // n_columns) or 1
-    figure, axes = plt.subplots(n_rows, n_columns, figsize=(15, 3.6 * n_rows), squeeze=False, layout="constrained")
-    systems = sorted({name for task in tasks for name in _groups(table, task, ("main",))})
-    colours = {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(systems)}
+    figure, axes = plt.subplots(n_rows, n_columns, figsize=(13, 3.4 * n_rows), squeeze=False, layout="constrained")
     for axis in axes.flat[len(tasks) :]:
         axis.axis("off")
+    handles = {}
     for axis, task in zip(axes.flat, tasks, strict=False):
         quantity = "rmse" if TASKS[task].kind == REGRESSION else "accuracy"
         for name, runs in _groups(table, task, ("main",)).items():
-            ours = name.startswith("unisvm")
-            axis.plot(
+            (handles[name],) = axis.plot(
                 np.median([run["fit_seconds"] for run in runs]),
                 np.median([run[quantity] for run in runs]),
-                "*" if ours else "o",
-                markersize=14 if ours else 7,
-                color=colours[name],
-                label=name,
+                **_marker(name),
             )
         axis.set(xscale="log", title=task, xlabel="fit, seconds", ylabel=quantity)
         if quantity == "rmse":
             axis.invert_yaxis()
         axis.grid(alpha=0.3)
-        axis.legend(fontsize=6)
+    ordered = sorted(handles, key=lambda name: (not name.startswith("unisvm"), name))
+    figure.legend([handles[name] for name in ordered], ordered, loc="outside lower center", ncols=4, fontsize=8)
     return figure
+
+
+def _marker(name: str) -> dict:
+    """Ours are stars; every other system has a colour of its own, the same in all panels."""
+    if name.startswith("unisvm"):
+        variants = ("unisvm", "unisvm (loss least_squares)")
+        colour = {variants[0]: "crimson", variants[1]: "orange"}.get(name, "gold")
+        return {"marker": "*", "markersize": 15, "color": colour, "linestyle": "", "markeredgecolor": "black"}
+    return {"marker": "o", "markersize": 8, "color": _COLOURS[list(SYSTEMS).index(name)], "linestyle": ""}
 
 
 def _growth_picture(table: Table):
