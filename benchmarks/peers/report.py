@@ -18,7 +18,7 @@ from peers.tasks import BOARD_SIZES, REGRESSION, TASKS
 _COLOURS = plt.get_cmap("tab20").colors[::2] + plt.get_cmap("tab20").colors[1::2]
 
 
-_CHOICES = """How the settings behind the claims were chosen. Most are fixed beforehand, in `benchmarks/peers/tasks.py`. Three on
+_CHOICES = """How the settings behind the claims were chosen. Most are fixed beforehand, in `peers/tasks.py`. Three on
 covtype are not: they were picked after looking at the accuracy on the test rows, so that these figures lean towards us.
 
 - Least squares: eleven variants of landmarks, precision, intercept and γ were tried, 80.4 to 82.3 %; the one in the
