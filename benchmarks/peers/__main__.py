@@ -1,6 +1,6 @@
 """Run the comparison and write its report.
 
-python -m peers                     everything, about three hours on two cores
+python -m peers                     everything, which takes hours
 python -m peers --tasks a9a ijcnn1  some of it; what was measured before is kept
 python -m peers --report            only write the report again
 """

@@ -54,7 +54,7 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _best_of(action, repeats: int = 7) -> float:
+def _median_seconds(action, repeats: int = 7) -> float:
     seconds = []
     for _ in range(repeats):
         started = perf_counter()
@@ -66,7 +66,7 @@ def _best_of(action, repeats: int = 7) -> float:
 def read_seconds(features: np.ndarray, threads: int) -> float:
     """How long a plain read of the array takes in so many threads: a sum that uses each number once."""
     rows = MemoryRows(features, features[:, :1], np.ones(len(features), dtype=features.dtype), threads)
-    return _best_of(
+    return _median_seconds(
         lambda: rows.reduce(lambda block, targets, weights: (np.add.reduce(block, axis=None),), features, spread=True)
     )
 
@@ -76,9 +76,9 @@ def rates(threads: int) -> dict[str, float]:
     rng = np.random.RandomState(0)
     with threadpool_limits(threads):
         A = rng.rand(2000, 2000).astype(np.float32)
-        product = _best_of(lambda: A @ A)
+        product = _median_seconds(lambda: A @ A)
         block = rng.rand(1000, 1000).astype(np.float32)
-        exponential = _best_of(lambda: np.exp(block))
+        exponential = _median_seconds(lambda: np.exp(block))
         features = rng.rand(200_000, 500).astype(np.float32)
         read = read_seconds(features, threads)
     return {

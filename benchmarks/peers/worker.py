@@ -36,8 +36,8 @@ def measure(task_name: str, system_name: str, options: dict) -> dict:
         return {"skipped": missing}
     X, y, X_test, y_test = task.prepare()
     if "dtype" in options:
-        dtype = options.pop("dtype")
-        X, X_test = X.astype(dtype), X_test.astype(dtype)
+        X, X_test = X.astype(options["dtype"]), X_test.astype(options["dtype"])
+        options = {name: value for name, value in options.items() if name != "dtype"}
     warm_up(system, task, options, X, y)
     before = peak_megabytes()
     model = system.make(task, len(y), **options)

@@ -153,7 +153,7 @@ def gram_sample(
 
 
 def _moments(rows, features: FeatureMap, built, *, overwrite: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Σ s p pᵀ, its lower triangle, and Σ s p over the rows of a store whose features are built."""
+    """Σ s p pᵀ, its lower triangle, and Σ s p over the rows of a store; `overwrite` lets it use up the features."""
     # a majoriser in single precision serves as well
     factor = features.factor.astype(rows.dtype)
     # NumPy and SciPy each bring a BLAS whose idle threads spin for a while: with both products from SciPy's the two

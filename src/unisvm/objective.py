@@ -65,7 +65,7 @@ class Objective:
         def block(features, targets, weights):
             y = select(targets)
             value, pull = self.loss.value_and_derivative(self.residuals(features @ dual + intercept, y))
-            pull = weighted(pull, weights)
+            pull = _weighted(pull, weights)
             if self.margins:
                 pull = pull * y
             return features.T @ pull, pull.sum(axis=0, dtype=np.float64), _weighted_sum(value, weights)
@@ -120,7 +120,7 @@ class Objective:
             if self.middle is not None:
                 low, high = self.middle - _INLIERS, self.middle + _INLIERS
                 targets = np.concatenate([targets, np.clip(targets, low, high)], axis=1)
-            pull = weighted(targets, weights).astype(features.dtype, copy=False)
+            pull = _weighted(targets, weights).astype(features.dtype, copy=False)
             return features.T @ pull, pull.sum(axis=0, dtype=np.float64)
 
         return self.correlation(*self._sweep(block, self.n_columns))
@@ -148,11 +148,11 @@ class Objective:
         return np.concatenate([body, (intercept + self.centre @ body)[None]])
 
 
-def weighted(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+def _weighted(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     """The values times their weights; the values themselves when every row counts once."""
     return values if weights is None else weights * values
 
 
 def _weighted_sum(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     """The sums of the columns, in double precision."""
-    return weighted(values, weights).sum(axis=0, dtype=np.float64)
+    return _weighted(values, weights).sum(axis=0, dtype=np.float64)
