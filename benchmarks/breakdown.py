@@ -120,6 +120,7 @@ def report(name, model, parts, clock, total, X, machine, threads) -> None:
     show("landmarks", parts["landmarks"], total)
     show("features", parts["features"], total, products + exponentials)
     show("majoriser", parts["majoriser"], total)
+    show("pilot on a sample", parts["pilot"], total)
     show("sweeps", clock.seconds["_sweep"], total, (sweeps + half_sweeps) * read)
     show("solver, between the sweeps", parts["solver"] - clock.seconds["_sweep"], total)
     show("everything else", total - sum(parts.values()), total)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from unisvm import kernels, landmarks, losses, solvers
 from unisvm._checks import check_number, is_integer, one_of
 from unisvm._report import Report
-from unisvm.features import FeatureMap, check_positive_semidefinite, gram_of_all, gram_sample
+from unisvm.features import FeatureMap, GramSample, check_positive_semidefinite, gram_of_all, gram_sample
 from unisvm.kernels import Precomputed
 from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
@@ -26,9 +26,14 @@ from unisvm.rows import MemoryRows
 from unisvm.rows.budget import parse_memory, readable
 from unisvm.rows.threads import blas_threads, count_threads, run
 from unisvm.solvers import History, Result, StopReason
+from unisvm.solvers.pilot import explore
+from unisvm.solvers.result import Start
 
-# The majoriser is made from all rows when that takes no more multiplications than this, else from a sample.
+# A majoriser from all rows is worth no more multiplications than this.
 _EXACT_GRAM_COST = 4e9
+_LEAST_SAMPLE = 1000
+# A sample of at most this share of the rows is solved first, as a guide.
+_WORTH_A_PILOT = 0.5
 _PREDICTION_BLOCK_BYTES = 2**22
 
 
@@ -166,16 +171,20 @@ class BaseUniSVM(BaseEstimator):
             with report.stage("features"):
                 features = rows.build(feature_map.block, feature_map.rank)
             with report.stage("majoriser"):
-                if solver.needs_exact_majoriser or rows.n_rows * feature_map.rank**2 <= _EXACT_GRAM_COST:
-                    sample = gram_of_all(rows, feature_map, features)
-                else:
-                    stored = None if chosen.stored is None else chosen.stored[kept]
-                    sample = gram_sample(rows, feature_map, _sampled_rows(rows.n_rows, feature_map.rank), rng, stored)
+                stored = None if chosen.stored is None else chosen.stored[kept]
+                sample = _second_moments(rows, feature_map, features, solver, loss, rng, stored)
                 majoriser = Majoriser(sample, penalty, loss.A, self.fit_intercept)
-            centre = sample.mean if self.fit_intercept else None
-            objective = Objective(rows, features, feature_map, loss, penalty, self._task, centre, middle)
+                trace_error, centre = sample.trace_error, sample.mean if self.fit_intercept else None
+                objective = Objective(rows, features, feature_map, loss, penalty, self._task, centre, middle)
+            with report.stage("pilot"):
+                start = None
+                if warm:
+                    start = Start(self._present_function(objective, vectors[kept], to_training_units))
+                if sample.rows is not None and sample.rows.n_rows <= _WORTH_A_PILOT * rows.n_rows and _bends(loss):
+                    start = explore(objective, majoriser, sample, start)
+                # its features are not needed any more
+                del sample
             with report.stage("solver"):
-                start = self._present_function(objective, vectors[kept], to_training_units) if warm else None
                 result = solver.solve(
                     objective,
                     majoriser,
@@ -193,7 +202,7 @@ class BaseUniSVM(BaseEstimator):
             "dual_coef_": np.ascontiguousarray(dual.T),
             "intercept_": intercept,
             "rank_": feature_map.rank,
-            "trace_error_": sample.trace_error,
+            "trace_error_": trace_error,
             **_outcome(result),
         }
         report.certificate(fitted)
@@ -312,13 +321,23 @@ class BaseUniSVM(BaseEstimator):
         return tags
 
 
-def _sampled_rows(n_rows: int, rank: int) -> int:
-    """How many rows the majoriser is made from.
+def _second_moments(rows, feature_map: FeatureMap, features, solver, loss, rng, landmarks) -> GramSample:
+    """What the majoriser is made from: a sample of the rows, or all of them if they are few or must be exact.
 
-    More of them save sweeps, up to 20 a landmark, and should take a small share of the time that all sweeps do: their
+    More rows save sweeps, up to 20 a landmark, and should take a small share of the time that all sweeps do: their
     cost grows with the square of the rank, that of the sweeps with rows times rank.
     """
-    return int(np.clip(150 * n_rows / rank, 5 * rank, 20 * rank))
+    m, r = rows.n_rows, feature_map.rank
+    n_sampled = max(int(np.clip(100 * m / r, 5 * r, 20 * r)), _LEAST_SAMPLE)
+    enough = _bends(loss) and n_sampled <= _WORTH_A_PILOT * m
+    if solver.needs_exact_majoriser or (m * r**2 <= _EXACT_GRAM_COST and not enough):
+        return gram_of_all(rows, feature_map, features)
+    return gram_sample(rows, feature_map, n_sampled, rng, landmarks)
+
+
+def _bends(loss) -> bool:
+    """Whether the curvature of the loss changes, so that the majoriser is not already the Hessian."""
+    return not isinstance(loss, losses.LeastSquares)
 
 
 def _outcome(result: Result) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh, solve_triangular
@@ -15,6 +16,8 @@ from unisvm.kernels import Kernel
 # Pivots of K(B, B) below this share of its largest entry are not told from rounding error in the features.
 _LEAST_PIVOT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-13}
 _CHECKED_FOR_SIGN = 500
+# rows that are multiplied by their weights at a time, in memory that is used again
+_MOMENTS_BLOCK = 2048
 
 
 class FeatureMap:
@@ -102,22 +105,41 @@ class GramSample:
         The weighted mean of p pᵀ: its lower triangle.
     trace_error : float
         The share of the kernel's trace that the features leave out.
-    n_rows : int
-        How many rows it is from.
+    rows : row store or None
+        The rows of the sample; None when the moments are those of all rows.
+    features
+        Their features in the orthonormal basis.
     """
 
     mean: np.ndarray
     gram: np.ndarray
     trace_error: float
-    n_rows: int
+    rows: Any = None
+    features: Any = None
+
+    def moments(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Weighted means of p pᵀ, its lower triangle, of p and of 1, when the weights are multiplied by `factors`."""
+        # most factors are often the least one, whose share of the moments is known
+        least = factors.min()
+        others = np.flatnonzero(factors > least)
+        total = self.rows.total_weight
+        weights = (self.rows.weights[others] * (factors[others] - least)) / total
+        gram, sums = _moments(self.features[others], weights)
+        return gram + least * self.gram, sums + least * self.mean, float(weights.sum() + least)
 
 
 def gram_of_all(rows, features: FeatureMap, built) -> GramSample:
     """Moments of the features that `rows.build` made, over all rows."""
-    gram, sums = _moments(rows, features, built)
+    factor = features.factor.astype(rows.dtype)
+
+    def block(values, targets, weights):
+        P = solve_triangular(factor, values.T, lower=True, check_finite=False)
+        return _moments(P.T, np.ones(P.shape[1]) if weights is None else weights[:, 0])
+
+    gram, sums = rows.reduce(block, built, spread=False)
     diagonal = rows.weights @ rows.diagonal(features.kernel, np.arange(rows.n_rows))
     total = rows.total_weight
-    return GramSample(sums / total, gram / total, _left_out(gram, diagonal), rows.n_rows)
+    return GramSample(sums / total, gram / total, _left_out(gram, diagonal))
 
 
 def gram_sample(
@@ -146,29 +168,27 @@ def gram_sample(
         weights *= (total - own.sum()) / max(weights.sum(), np.finfo(float).tiny)
         indices, weights = np.concatenate([landmarks, indices]), np.concatenate([own, weights])
     seen = rows.sample(indices, weights)
-    gram, sums = _moments(seen, features, seen.build(features.block, features.rank), overwrite=True)
-    diagonal = weights @ rows.diagonal(features.kernel, indices)
-    share = weights.sum()
-    return GramSample(sums / share, gram / share, _left_out(gram, diagonal), len(indices))
-
-
-def _moments(rows, features: FeatureMap, built, *, overwrite: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Σ s p pᵀ, its lower triangle, and Σ s p over the rows of a store; `overwrite` lets it use up the features."""
+    values = seen.build(features.block, features.rank)
     # a majoriser in single precision serves as well
-    factor = features.factor.astype(rows.dtype)
-    # NumPy and SciPy each bring a BLAS whose idle threads spin for a while: with both products from SciPy's the two
-    # do not fight for the processors, which took twice the time
-    (syrk,) = get_blas_funcs(("syrk",), (factor,))
+    factor = features.factor.astype(values.dtype)
+    basis = solve_triangular(factor, values.T, lower=True, overwrite_b=True, check_finite=False).T
+    total = weights.sum()
+    gram, sums = _moments(basis, weights / total)
+    diagonal = weights @ rows.diagonal(features.kernel, indices) / total
+    return GramSample(sums, gram, _left_out(gram, diagonal), seen, basis)
 
-    def block(values, targets, weights):
-        P = solve_triangular(factor, values.T, lower=True, overwrite_b=overwrite, check_finite=False)
-        if weights is None:
-            return syrk(1.0, P, lower=1), P.sum(axis=1, dtype=np.float64)
-        root = np.sqrt(weights.T)
-        P *= root
-        return syrk(1.0, P, lower=1), (root * P).sum(axis=1, dtype=np.float64)
 
-    return rows.reduce(block, built, spread=False)
+def _moments(P: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Σ s p pᵀ, its lower triangle, and Σ s p over rows p with weights s."""
+    # NumPy and SciPy each bring a BLAS whose idle threads spin for a while: with all large products from SciPy's the
+    # two do not fight for the processors, which took twice the time
+    (syrk,) = get_blas_funcs(("syrk",), (P,))
+    roots = np.sqrt(weights).astype(P.dtype)
+    gram = np.zeros((P.shape[1], P.shape[1]), dtype=P.dtype, order="F")
+    for low in range(0, len(P), _MOMENTS_BLOCK):
+        part = slice(low, low + _MOMENTS_BLOCK)
+        gram = syrk(1.0, P[part].T * roots[part], beta=1.0, c=gram, lower=1, overwrite_c=1)
+    return gram.astype(np.float64), (weights.astype(P.dtype) @ P).astype(np.float64)
 
 
 def _left_out(gram: np.ndarray, diagonal: float) -> float:

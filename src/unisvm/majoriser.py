@@ -15,8 +15,7 @@ from unisvm.features import GramSample
 class Majoriser:
     """H for one penalty and one loss.
 
-    With an intercept, the features are taken about their mean, which uncouples it: it is the last coordinate, is not
-    penalised, and has curvature A.
+    With an intercept, the last coordinate is the value of f at the mean of the features; it is not penalised.
 
     Parameters
     ----------
@@ -26,48 +25,56 @@ class Majoriser:
     A : float
         The loss's constant.
     intercept : bool
+    curvature : ndarray, optional
+        The curvature of the loss at each row of the sample, as a share of the most that A allows. With it, H is the
+        objective's own Hessian there: no longer a majoriser, but better coordinates.
     """
 
-    def __init__(self, sample: GramSample, penalty: float, A: float, intercept: bool):
-        gram = sample.gram - np.outer(sample.mean, sample.mean) if intercept else sample.gram
-        self._factor = _cholesky(gram, 2 * A, 2 * penalty)
+    def __init__(
+        self, sample: GramSample, penalty: float, A: float, intercept: bool, curvature: np.ndarray | None = None
+    ):
+        gram, sums, total = (sample.gram, sample.mean, 1.0) if curvature is None else sample.moments(curvature)
+        if intercept:
+            gram = _about(sample.mean, gram, sums, total)
+        self._factor = _cholesky(gram, 2 * A, 2 * penalty, free=int(intercept))
         self._A = A
-        self._intercept = intercept
 
     def to_weights(self, Z: np.ndarray) -> np.ndarray:
         """w = C⁻ᵀ z."""
-        return self._map(
-            Z, lambda z: solve_triangular(self._factor, z, lower=True, trans="T", check_finite=False), -0.5
-        )
+        return solve_triangular(self._factor, Z, lower=True, trans="T", check_finite=False)
 
     def from_weights(self, W: np.ndarray) -> np.ndarray:
         """z = Cᵀ w."""
-        return self._map(W, lambda w: self._factor.T @ w, 0.5)
+        return self._factor.T @ W
 
     def gradient(self, gradient: np.ndarray) -> np.ndarray:
         """The gradient in z, from that in w."""
-        return self._map(gradient, lambda g: solve_triangular(self._factor, g, lower=True, check_finite=False), -0.5)
+        return solve_triangular(self._factor, gradient, lower=True, check_finite=False)
 
     def least_squares(self, correlation: np.ndarray) -> np.ndarray:
         """The minimiser of λ‖w‖² + A · mean (y − f)², given the mean of y times the features."""
-        return self._map(correlation, lambda c: cho_solve((self._factor, True), c, check_finite=False), -1.0) * (
-            2 * self._A
-        )
-
-    def _map(self, array, body, power):
-        if not self._intercept:
-            return body(array)
-        return np.concatenate([body(array[:-1]), (2 * self._A) ** power * array[-1:]])
+        return 2 * self._A * cho_solve((self._factor, True), correlation, check_finite=False)
 
 
-def _cholesky(gram: np.ndarray, scale: float, ridge: float) -> np.ndarray:
-    """The lower factor of scale · gram + ridge · I, of which the lower triangle is given."""
+def _about(centre: np.ndarray, gram: np.ndarray, sums: np.ndarray, total: float) -> np.ndarray:
+    """Second moments of (p − centre, 1) from those of p, its sum and the weight."""
+    moved = sums - total * centre
+    body = gram - np.outer(sums, centre) - np.outer(centre, moved)
+    return np.block([[body, moved[:, None]], [moved[None], np.array([[total]])]])
+
+
+def _cholesky(gram: np.ndarray, scale: float, ridge: float, free: int = 0) -> np.ndarray:
+    """The lower factor of scale · gram + ridge · I, of which the lower triangle is given.
+
+    The last `free` coordinates get no ridge.
+    """
+    lifted = np.arange(len(gram)) < len(gram) - free
     # Rounding in a Gram matrix can leave it indefinite by a little when λ is tiny; any H serves, so it is lifted.
     for lift in (0.0, 1e-14, 1e-12, 1e-10):
         # in the order that LAPACK works in place on
         H = np.multiply(gram, scale, order="F")
         diagonal = H.diagonal()
-        H[np.diag_indices_from(H)] = diagonal + (ridge + lift * (diagonal.max() + ridge))
+        H[np.diag_indices_from(H)] = diagonal + (ridge + lift * (diagonal.max() + ridge)) * lifted
         try:
             return cholesky(H, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:

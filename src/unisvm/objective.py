@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from unisvm.features import FeatureMap
-from unisvm.losses.base import CLASSIFICATION, Loss
+from unisvm.features import FeatureMap, GramSample
+from unisvm.losses.base import CLASSIFICATION, REGRESSION, Loss
 
 # real targets further than this from their median, in units of their robust scale, are outliers to the start
 _INLIERS = 3.0
+# residuals this far apart tell the curvature of a loss; labels and robustly scaled targets have the same units
+_CURVATURE_STEP = 0.05
+_LEAST_CURVATURE = 0.05
 
 
 class Objective:
@@ -39,7 +42,7 @@ class Objective:
         self,
         rows,
         features,
-        feature_map: FeatureMap,
+        feature_map: FeatureMap | _Basis,
         loss: Loss,
         penalty: float,
         task: str,
@@ -56,6 +59,30 @@ class Objective:
         self.middle = middle
         self.total = rows.total_weight
         self.n_columns = rows.targets.shape[1]
+
+    def on_sample(self, sample: GramSample) -> Objective:
+        """The same objective over the rows of a sample."""
+        return Objective(
+            sample.rows,
+            sample.features,
+            _Basis(),
+            self.loss,
+            self.penalty,
+            CLASSIFICATION if self.margins else REGRESSION,
+            self.centre,
+            self.middle,
+        )
+
+    def curvature(self, W: np.ndarray) -> np.ndarray:
+        """The curvature of the loss at each row, as a share of the most that A allows, averaged over the columns.
+
+        It is that of a slope between two points, so that kinks count, and never less than a small share.
+        """
+        dual, intercept = self.to_dual(W)
+        u = self.residuals(self.features @ dual + intercept, self.rows.targets)
+        rise = self.loss.derivative(u + _CURVATURE_STEP) - self.loss.derivative(u - _CURVATURE_STEP)
+        share = np.clip(rise / (4 * _CURVATURE_STEP * self.loss.A), 0, 1).mean(axis=1, dtype=np.float64)
+        return np.maximum(share, _LEAST_CURVATURE)
 
     def __call__(self, W: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and gradients at W, whose j-th column belongs to the targets' column ``columns[j]``."""
@@ -146,6 +173,16 @@ class Objective:
         if self.centre is None:
             return body
         return np.concatenate([body, (intercept + self.centre @ body)[None]])
+
+
+class _Basis:
+    """The feature map of features that are in the orthonormal basis already."""
+
+    def to_dual(self, W: np.ndarray) -> np.ndarray:
+        return W
+
+    def from_values(self, values: np.ndarray) -> np.ndarray:
+        return values
 
 
 def _weighted(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

@@ -46,7 +46,9 @@ def test_fits_in_threads_equal_serial_fits(n_jobs):
 def test_number_of_threads_does_not_matter():
     rows = np.random.RandomState(0).randn(150_000, 2)  # several blocks of rows for each thread
     labels = rows[:, 0] * rows[:, 1] > 0
-    models = [UniSVMClassifier(landmarks=rows[:10], n_jobs=n_jobs).fit(rows, labels) for n_jobs in (1, 2, -1)]
+    models = [
+        UniSVMClassifier(landmarks=rows[:10], n_jobs=n_jobs, random_state=0).fit(rows, labels) for n_jobs in (1, 2, -1)
+    ]
     for model in models[1:]:
         np.testing.assert_allclose(
             model.decision_function(rows), models[0].decision_function(rows), rtol=1e-6, atol=1e-8

@@ -129,10 +129,10 @@ def test_moments_of_all_rows(store, small_blocks, name, dtype, weighted, n_threa
     assert sample.trace_error == pytest.approx(
         naive.trace_left(kernel(exact, exact), np.arange(12), weights), abs=tolerance
     )
-    assert sample.n_rows == 300
+    assert sample.rows is None
     # a sample of all rows is the same
     everything = gram_sample(store(X, weights=weights), features, 300, rng)
-    assert everything.n_rows == 300
+    assert everything.rows.n_rows == 300
     np.testing.assert_allclose(full(everything), full(sample), atol=tolerance * gram.max())
 
 
@@ -146,10 +146,29 @@ def test_moments_of_a_sample_are_close(store, weighted):
     features = feature_map(kernel, X[1990:2010])
     sample = gram_sample(store(X, weights=weights), features, 800, np.random.RandomState(1))
     mean, gram = naive.moments(orthonormal(features, X), weights)
-    assert 600 < sample.n_rows <= 800
+    assert 600 < sample.rows.n_rows <= 800
     np.testing.assert_allclose(sample.mean, mean, atol=0.06)
     np.testing.assert_allclose(full(sample), gram, atol=0.06)
     assert sample.trace_error == pytest.approx(1 - np.trace(gram), abs=0.03)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_of_a_sample_with_factors(store, weighted, dtype):
+    rng = np.random.RandomState(0)
+    X = rng.randn(3000, 3).astype(dtype)
+    weights = rng.uniform(0.1, 5, size=3000).astype(dtype).astype(float) if weighted else np.ones(3000)
+    features = feature_map(kernels.RBF(0.3), X[:12], dtype)
+    everything = gram_sample(store(X, weights=weights), features, 3000, rng)
+    # most rows have the least factor
+    factors = np.maximum(rng.uniform(-2, 1, size=3000), 0.05)
+    gram, sums, total = everything.moments(factors)
+    mean, expected = naive.moments(orthonormal(features, X.astype(float)), weights * factors)
+    share = weights @ factors / weights.sum()
+    tolerance = 1e-4 if dtype == np.float32 else 1e-10
+    assert total == pytest.approx(share)
+    np.testing.assert_allclose(sums, mean * share, atol=tolerance)
+    np.testing.assert_allclose(np.tril(gram), np.tril(expected * share), atol=tolerance)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

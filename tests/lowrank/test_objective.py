@@ -212,11 +212,11 @@ def test_gram_that_rounding_left_indefinite_is_lifted():
     rng = np.random.RandomState(0)
     P = rng.randn(3, 8)
     gram = P.T @ P - 1e-15 * np.eye(8)  # rank 3 of 8
-    majoriser = Majoriser(GramSample(np.zeros(8), gram, 0.0, 3), 1e-300, 1.0, False)
+    majoriser = Majoriser(GramSample(np.zeros(8), gram, 0.0), 1e-300, 1.0, False)
     W = rng.randn(8, 2)
     np.testing.assert_allclose(majoriser.to_weights(majoriser.from_weights(W)), W, rtol=1e-6)
 
 
 def test_gram_that_is_no_gram_is_refused():
     with pytest.raises(FloatingPointError, match="could not be factorised"):
-        Majoriser(GramSample(np.zeros(2), np.diag([1.0, -1.0]), 0.0, 3), 1e-3, 1.0, False)
+        Majoriser(GramSample(np.zeros(2), np.diag([1.0, -1.0]), 0.0), 1e-3, 1.0, False)

@@ -22,7 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 from unisvm._checks import one_of
 from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
-from unisvm.solvers.result import History, Result, StopReason, relative_decrease
+from unisvm.solvers.result import History, Result, Start, StopReason, relative_decrease
 
 Fit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -69,14 +69,14 @@ class DCA:
         objective: Objective,
         majoriser: Majoriser,
         *,
-        start: np.ndarray | None,
+        start: Start | None,
         tol: float,
         max_iter: int,
         history: History,
     ) -> Result:
         """Iterate from `start`, or from the least-squares solution."""
         rows, loss = objective.rows, objective.loss
-        P = rows.build(_whitened(objective.feature_map), objective.feature_map.rank)
+        P = rows.build(_whitened(objective.feature_map), objective.features.shape[1])
         y, s = rows.targets, rows.weights[:, None]
         intercept = objective.centre is not None
         fit = FORMS[self.form](P, s, objective.penalty * objective.total / loss.A, intercept)
@@ -87,8 +87,9 @@ class DCA:
         if start is None:
             w, b = fit(y)
         else:
-            w = start[:-1] if intercept else start
-            b = start[-1] - objective.centre @ w if intercept else np.zeros(w.shape[1])
+            given = start.weights
+            w = given[:-1] if intercept else given
+            b = given[-1] - objective.centre @ w if intercept else np.zeros(w.shape[1])
         q = objective.n_columns
         active = np.arange(q)
         final = coordinates(w, b)

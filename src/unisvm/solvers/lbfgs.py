@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
 from unisvm.rows.threads import blas_threads
-from unisvm.solvers.result import History, Result, StopReason, relative_decrease
+from unisvm.solvers.result import History, Result, Start, StopReason, relative_decrease
 
 # Multiples of the least-squares solution that are tried as starts for labels: saturating losses want larger margins.
 _MARGIN_SCALES = (1.0, 2.0, 4.0)
@@ -57,7 +57,7 @@ class LBFGS:
         objective: Objective,
         majoriser: Majoriser,
         *,
-        start: np.ndarray | None,
+        start: Start | None,
         tol: float,
         max_iter: int,
         history: History,
@@ -74,25 +74,27 @@ class LBFGS:
         # What a residual of one unit costs: when a few hopeless rows make up the objective, the others still count.
         unit = max(float(objective.loss.value(1.0)), 0.01 * objective.loss.A)
 
+        coordinates = start.coordinates if start is not None and start.coordinates is not None else majoriser
+
         def evaluate(z, columns):
             n_sweeps[columns] += 1
-            value, gradient = objective(majoriser.to_weights(z), columns)
-            return value, majoriser.gradient(gradient)
+            value, gradient = objective(coordinates.to_weights(z), columns)
+            moved = coordinates.gradient(gradient)
+            promised = moved if coordinates is majoriser else majoriser.gradient(gradient)
+            return _Point(z, value, moved, relative_decrease(promised, value))
 
         if start is None:
             n_sweeps += 2
-            start = _best_least_squares(objective, majoriser)
-        z = majoriser.from_weights(start)
-        columns = np.arange(q)
-        first_value, first_gradient = evaluate(z, columns)
+            start = Start(_best_least_squares(objective, majoriser))
+        first = evaluate(coordinates.from_weights(start.weights), np.arange(q))
         noise = 10 * np.finfo(objective.rows.dtype).eps
-        active = _Columns(columns, z, first_value, first_gradient, noise)
+        active = _Columns(first, _FIRST_STEP if coordinates is majoriser else 1.0, noise)
         pairs = _Pairs(self.memory)
-        final, value, stationarity = z.copy(), active.value.copy(), active.stationarity()
+        final, value, stationarity = first.z.copy(), first.value.copy(), first.stationarity.copy()
         history.record(value, stationarity)
 
         while True:
-            done = (active.stationarity() <= tol) & (active.remaining <= tol * np.minimum(active.value, unit))
+            done = (active.at.stationarity <= tol) & (active.remaining <= tol * np.minimum(active.at.value, unit))
             stuck = active.rejections >= _REJECTIONS_BEFORE_STOP
             for j in active.columns[done]:
                 reasons[j] = StopReason.CONVERGED
@@ -104,65 +106,79 @@ class LBFGS:
                 pairs.select(keep)
             if len(active.columns) == 0 or len(history.objective) >= max_iter:
                 break
-            trial = active.z + active.step * active.direction
-            trial_value, trial_gradient = evaluate(trial, active.columns)
-            active.move(trial, trial_value, trial_gradient, pairs)
-            final[:, active.columns] = active.z
-            value[active.columns] = active.value
-            stationarity[active.columns] = active.stationarity()
+            active.move(evaluate(active.trial(), active.columns), pairs)
+            final[:, active.columns] = active.at.z
+            value[active.columns] = active.at.value
+            stationarity[active.columns] = active.at.stationarity
             history.record(value, stationarity)
 
-        return Result(majoriser.to_weights(final), value, stationarity, n_sweeps, reasons, history)
+        return Result(coordinates.to_weights(final), value, stationarity, n_sweeps, reasons, history)
+
+
+class _Point(NamedTuple):
+    """Coordinates of some columns, with the objective, its gradient and the stationarity there."""
+
+    z: np.ndarray
+    value: np.ndarray
+    gradient: np.ndarray
+    stationarity: np.ndarray
+
+    def select(self, keep: np.ndarray) -> _Point:
+        """The columns that are kept."""
+        return _Point(*(array[..., keep] for array in self))
+
+    def replaced(self, where: np.ndarray, other: _Point) -> _Point:
+        """The columns of `other` where it is to be, and its own elsewhere."""
+        return _Point(*(np.where(where, new, old) for new, old in zip(other, self, strict=True)))
 
 
 class _Columns:
     """Where the columns that are not done yet stand, and what they try next."""
 
-    def __init__(self, columns, z, value, gradient, noise: float):
-        self.columns = columns
-        self.z = z
-        self.value = value
-        self.gradient = gradient
-        self.direction = -gradient
-        self.step = np.full(len(columns), _FIRST_STEP)
-        self.rejections = np.zeros(len(columns), dtype=int)
+    def __init__(self, at: _Point, first_step: float, noise: float):
+        q = len(at.value)
+        self.columns = np.arange(q)
+        self.at = at
+        self.direction = -at.gradient
+        self.step = np.full(q, first_step)
+        self.rejections = np.zeros(q, dtype=int)
         # what is still to be gained, by the solver's own model of the curvature: a far better guess than stationarity
-        self.remaining = 0.5 * _dot(gradient, gradient)
+        self.remaining = 0.5 * _dot(at.gradient, at.gradient)
         # what the sums over the rows cannot resolve
         self._noise = noise
 
-    def stationarity(self) -> np.ndarray:
-        return relative_decrease(self.gradient, self.value)
-
     def select(self, keep: np.ndarray) -> None:
         """Drop the columns that are not kept."""
-        for name in ("columns", "value", "step", "rejections", "remaining"):
+        self.at = self.at.select(keep)
+        self.direction = self.direction[:, keep]
+        for name in ("columns", "step", "rejections", "remaining"):
             setattr(self, name, getattr(self, name)[keep])
-        for name in ("z", "gradient", "direction"):
-            setattr(self, name, getattr(self, name)[:, keep])
 
-    def move(self, trial: np.ndarray, value: np.ndarray, gradient: np.ndarray, pairs: _Pairs) -> None:
+    def trial(self) -> np.ndarray:
+        """The coordinates to try next."""
+        return self.at.z + self.step * self.direction
+
+    def move(self, trial: _Point, pairs: _Pairs) -> None:
         """Go where the objective fell enough, in a new direction next; shorten the step where it did not."""
-        slope = _dot(self.gradient, self.direction)
-        decreased = value <= self.value + _SUFFICIENT_DECREASE * self.step * slope
-        pairs.add(trial - self.z, gradient - self.gradient, decreased)
-        shorter = _shortened(self.step, slope, value - self.value)
+        at = self.at
+        slope = _dot(at.gradient, self.direction)
+        decreased = trial.value <= at.value + _SUFFICIENT_DECREASE * self.step * slope
+        pairs.add(trial.z - at.z, trial.gradient - at.gradient, decreased)
+        shorter = _shortened(self.step, slope, trial.value - at.value)
         # a predicted decrease below the noise cannot be seen, however short the step
-        hopeless = ~decreased & (-slope * self.step < self._noise * self.value)
-        self.z = np.where(decreased, trial, self.z)
-        self.value = np.where(decreased, value, self.value)
-        self.gradient = np.where(decreased, gradient, self.gradient)
+        hopeless = ~decreased & (-slope * self.step < self._noise * at.value)
+        self.at = at = at.replaced(decreased, trial)
         self.rejections = np.where(decreased, 0, self.rejections + 1)
         self.rejections[hopeless] = _REJECTIONS_BEFORE_STOP
 
         restart = self.rejections == _REJECTIONS_BEFORE_RESTART
         pairs.forget(restart)
         fresh = decreased | restart
-        proposed = -pairs.apply(self.gradient)
-        proposed = np.where(_dot(self.gradient, proposed) < 0, proposed, -self.gradient)
+        proposed = -pairs.apply(at.gradient)
+        proposed = np.where(_dot(at.gradient, proposed) < 0, proposed, -at.gradient)
         self.direction = np.where(fresh, proposed, self.direction)
         self.step = np.where(fresh, 1.0, shorter)
-        self.remaining = np.where(fresh, -0.5 * _dot(self.gradient, self.direction), self.remaining)
+        self.remaining = np.where(fresh, -0.5 * _dot(at.gradient, self.direction), self.remaining)
 
 
 def _best_least_squares(objective: Objective, majoriser: Majoriser) -> np.ndarray:

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
+
+from unisvm.majoriser import Majoriser
 
 
 class StopReason(Enum):
@@ -34,6 +37,13 @@ class History:
         self.seconds.append(perf_counter() - self._started)
         if self.callback is not None:
             self.callback(self)
+
+
+class Start(NamedTuple):
+    """Where a solver starts, and the coordinates in which it does; the majoriser's when they are None."""
+
+    weights: np.ndarray
+    coordinates: Majoriser | None = None
 
 
 @dataclass
