@@ -177,9 +177,7 @@ class BaseUniSVM(BaseEstimator):
                 trace_error, centre = sample.trace_error, sample.mean if self.fit_intercept else None
                 objective = Objective(rows, features, feature_map, loss, penalty, self._task, centre, middle)
             with report.stage("pilot"):
-                start = None
-                if warm:
-                    start = Start(self._present_function(objective, vectors[kept], to_training_units))
+                start = Start(self._present_function(objective, vectors[kept], to_training_units) if warm else None)
                 if sample.rows is not None and sample.rows.n_rows <= _WORTH_A_PILOT * rows.n_rows and _bends(loss):
                     start = explore(objective, majoriser, sample, start)
                 # its features are not needed any more

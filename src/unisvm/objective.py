@@ -10,7 +10,7 @@ from unisvm.losses.base import CLASSIFICATION, REGRESSION, Loss
 # real targets further than this from their median, in units of their robust scale, are outliers to the start
 _INLIERS = 3.0
 # residuals this far apart tell the curvature of a loss; labels and robustly scaled targets have the same units
-_CURVATURE_STEP = 0.05
+_CURVATURE_STEP = 0.2
 _LEAST_CURVATURE = 0.05
 
 

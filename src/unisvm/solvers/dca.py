@@ -69,7 +69,7 @@ class DCA:
         objective: Objective,
         majoriser: Majoriser,
         *,
-        start: Start | None,
+        start: Start,
         tol: float,
         max_iter: int,
         history: History,
@@ -84,10 +84,10 @@ class DCA:
         def coordinates(w, b):
             return np.concatenate([w, (b + objective.centre @ w)[None]]) if intercept else w
 
-        if start is None:
+        given = start.weights
+        if given is None:
             w, b = fit(y)
         else:
-            given = start.weights
             w = given[:-1] if intercept else given
             b = given[-1] - objective.centre @ w if intercept else np.zeros(w.shape[1])
         q = objective.n_columns

@@ -57,7 +57,7 @@ class LBFGS:
         objective: Objective,
         majoriser: Majoriser,
         *,
-        start: Start | None,
+        start: Start,
         tol: float,
         max_iter: int,
         history: History,
@@ -69,12 +69,12 @@ class LBFGS:
 
     def _solve(self, objective, majoriser, start, tol, max_iter, history) -> Result:
         q = objective.n_columns
-        n_sweeps = np.zeros(q, dtype=int)
+        n_sweeps = np.full(q, start.n_sweeps)
         reasons = [StopReason.MAX_ITER] * q
         # What a residual of one unit costs: when a few hopeless rows make up the objective, the others still count.
         unit = max(float(objective.loss.value(1.0)), 0.01 * objective.loss.A)
 
-        coordinates = start.coordinates if start is not None and start.coordinates is not None else majoriser
+        coordinates = majoriser if start.coordinates is None else start.coordinates
 
         def evaluate(z, columns):
             n_sweeps[columns] += 1
@@ -83,10 +83,11 @@ class LBFGS:
             promised = moved if coordinates is majoriser else majoriser.gradient(gradient)
             return _Point(z, value, moved, relative_decrease(promised, value))
 
-        if start is None:
+        weights = start.weights
+        if weights is None:
             n_sweeps += 2
-            start = Start(_best_least_squares(objective, majoriser))
-        first = evaluate(coordinates.from_weights(start.weights), np.arange(q))
+            weights = best_least_squares(objective, majoriser)
+        first = evaluate(coordinates.from_weights(weights), np.arange(q))
         noise = 10 * np.finfo(objective.rows.dtype).eps
         active = _Columns(first, _FIRST_STEP if coordinates is majoriser else 1.0, noise)
         pairs = _Pairs(self.memory)
@@ -181,7 +182,7 @@ class _Columns:
         self.remaining = np.where(fresh, -0.5 * _dot(at.gradient, self.direction), self.remaining)
 
 
-def _best_least_squares(objective: Objective, majoriser: Majoriser) -> np.ndarray:
+def best_least_squares(objective: Objective, majoriser: Majoriser) -> np.ndarray:
     """The least-squares solution, or another near it where the objective is lower, for each column."""
     q = objective.n_columns
     scales = np.asarray(_MARGIN_SCALES if objective.margins else [1.0])

@@ -40,10 +40,14 @@ class History:
 
 
 class Start(NamedTuple):
-    """Where a solver starts, and the coordinates in which it does; the majoriser's when they are None."""
+    """Where a solver starts, by its own choice when None, and in which coordinates, the majoriser's when None.
 
-    weights: np.ndarray
+    `n_sweeps` is how often all rows were swept to find out.
+    """
+
+    weights: np.ndarray | None = None
     coordinates: Majoriser | None = None
+    n_sweeps: int = 0
 
 
 @dataclass
