@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unisvm import kernels, landmarks, losses, solvers
 from unisvm._checks import check_number, is_integer, one_of
+from unisvm._kernel_estimator import KernelEstimator
 from unisvm._report import Report
-from unisvm.features import FeatureMap, GramSample, check_positive_semidefinite, gram_of_all, gram_sample
-from unisvm.kernels import Precomputed
+from unisvm.features import FeatureMap, GramSample, gram_of_all, gram_sample
 from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
 from unisvm.rows import MemoryRows
 from unisvm.rows.budget import parse_memory, readable
-from unisvm.rows.threads import blas_threads, count_threads, run
+from unisvm.rows.threads import blas_threads, count_threads
 from unisvm.solvers import History, Result, StopReason
 from unisvm.solvers.pilot import explore
 from unisvm.solvers.result import Start
@@ -34,7 +31,6 @@ _EXACT_GRAM_COST = 4e9
 _LEAST_SAMPLE = 1000
 # A sample of at most this share of the rows is solved first, as a guide.
 _WORTH_A_PILOT = 0.5
-_PREDICTION_BLOCK_BYTES = 2**22
 
 
 class _Landmarks(NamedTuple):
@@ -46,7 +42,7 @@ class _Landmarks(NamedTuple):
     vectors: Any
 
 
-class BaseUniSVM(BaseEstimator):
+class BaseUniSVM(KernelEstimator):
     """Common part of the classifier and the regressor."""
 
     _task: str
@@ -75,50 +71,6 @@ class BaseUniSVM(BaseEstimator):
             raise ValueError(f"verbose must be an integer, got {self.verbose!r}.")
         if self.n_jobs is not None and not (is_integer(self.n_jobs) and self.n_jobs != 0):
             raise ValueError(f"n_jobs must be None, a positive number of threads, or -1 for all; got {self.n_jobs!r}.")
-
-    def _requested_kernel(self) -> kernels.Kernel:
-        kernel = kernels.get(
-            self.kernel,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-        )
-        # says what is wrong with a gamma, before the data are looked at
-        kernel.resolve(1, lambda: 1.0)
-        return kernel
-
-    def _is_precomputed(self) -> bool:
-        return isinstance(self.kernel, Precomputed) or (isinstance(self.kernel, str) and self.kernel == "precomputed")
-
-    def _check_rows(self, X) -> None:
-        """Raise when X cannot be what the kernel wants."""
-        if not self._is_precomputed():
-            return
-        if X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"A precomputed kernel matrix must be square, a row and a column for each training row; got {X.shape}."
-            )
-        chosen = check_random_state(0).permutation(X.shape[0])[:500]
-        part = X[chosen][:, chosen]
-        part = part.toarray() if sparse.issparse(part) else part
-        if not np.allclose(part, part.T, rtol=1e-4, atol=1e-6 * np.abs(part).max()):
-            raise ValueError("A precomputed kernel matrix must be symmetric; K[i, j] and K[j, i] differ.")
-        check_positive_semidefinite(part.astype(np.float64), refuse=True)
-
-    def _check_weights(self, sample_weight, X) -> np.ndarray:
-        if sample_weight is None:
-            return np.ones(X.shape[0], dtype=X.dtype)
-        if isinstance(sample_weight, Real):
-            sample_weight = np.full(X.shape[0], sample_weight)
-        weights = check_array(
-            sample_weight, ensure_2d=False, dtype=X.dtype, ensure_non_negative=True, input_name="sample_weight"
-        )
-        if weights.shape != (X.shape[0],):
-            raise ValueError(f"sample_weight must have shape ({X.shape[0]},), got {weights.shape}.")
-        if not weights.any():
-            raise ValueError("All sample weights are zero: at least one row must count.")
-        return weights
 
     # ------------------------------------------------------------------ fit
 
@@ -178,7 +130,11 @@ class BaseUniSVM(BaseEstimator):
                 objective = Objective(rows, features, feature_map, loss, penalty, self._task, centre, middle)
             with report.stage("pilot"):
                 start = Start(self._present_function(objective, vectors[kept], to_training_units) if warm else None)
-                if sample.rows is not None and sample.rows.n_rows <= _WORTH_A_PILOT * rows.n_rows and _bends(loss):
+                if (
+                    sample.rows is not None
+                    and sample.rows.n_rows <= _WORTH_A_PILOT * rows.n_rows
+                    and not loss.is_quadratic
+                ):
                     start = explore(objective, majoriser, sample, start)
                 # its features are not needed any more
                 del sample
@@ -282,41 +238,10 @@ class BaseUniSVM(BaseEstimator):
         intercept = to_training_units(self.intercept_.astype(np.float64))
         return objective.from_values(values, intercept if self.fit_intercept else np.zeros_like(intercept))
 
-    # ------------------------------------------------------------------ use
-
-    def _decision(self, X) -> np.ndarray:
-        """f(x) of each column."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return self._decide(kernels.as_rows(X))
-
-    def _decide(self, X) -> np.ndarray:
-        against = self.kernel_.against(self.landmark_vectors_)
-        n_threads = count_threads(self.n_jobs)
-        dtype = np.result_type(X.dtype, self.dual_coef_.dtype)
-        decision = np.empty((X.shape[0], len(self.dual_coef_)), dtype=dtype)
-        length = max(64, _PREDICTION_BLOCK_BYTES // (max(self.rank_, 1) * X.dtype.itemsize))
-
-        def fill(low: int) -> None:
-            part = slice(low, low + length)
-            decision[part] = against(X[part]) @ self.dual_coef_.T + self.intercept_
-
-        run([partial(fill, low) for low in range(0, X.shape[0], length)], n_threads)
-        return decision
-
     def _trust(self, residuals: np.ndarray) -> np.ndarray:
         loss = losses.get(self.loss)
         value = loss.value(residuals)
         return np.clip(1 - value / loss.bound, 0, 1) if np.isfinite(loss.bound) else 1 / (1 + value)
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "dual_coef_")
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self._is_precomputed()
-        return tags
 
 
 def _second_moments(rows, feature_map: FeatureMap, features, solver, loss, rng, landmarks) -> GramSample:
@@ -327,15 +252,10 @@ def _second_moments(rows, feature_map: FeatureMap, features, solver, loss, rng, 
     """
     m, r = rows.n_rows, feature_map.rank
     n_sampled = max(int(np.clip(100 * m / r, 5 * r, 20 * r)), _LEAST_SAMPLE)
-    enough = _bends(loss) and n_sampled <= _WORTH_A_PILOT * m
+    enough = not loss.is_quadratic and n_sampled <= _WORTH_A_PILOT * m
     if solver.needs_exact_majoriser or (m * r**2 <= _EXACT_GRAM_COST and not enough):
         return gram_of_all(rows, feature_map, features)
     return gram_sample(rows, feature_map, n_sampled, rng, landmarks)
-
-
-def _bends(loss) -> bool:
-    """Whether the curvature of the loss changes, so that the majoriser is not already the Hessian."""
-    return not isinstance(loss, losses.LeastSquares)
 
 
 def _outcome(result: Result) -> dict[str, Any]:

@@ -31,6 +31,8 @@ class Loss(BaseEstimator, ABC):
     bound : float
         The supremum of ψ, infinite when the loss grows without limit.
     is_convex : bool
+    is_quadratic : bool
+        Whether ψ(u) = A u², which needs no iteration.
     tasks : frozenset of {"classification", "regression"}
     """
 
@@ -48,6 +50,10 @@ class Loss(BaseEstimator, ABC):
 
     @property
     def is_convex(self) -> bool:
+        return False
+
+    @property
+    def is_quadratic(self) -> bool:
         return False
 
     @property

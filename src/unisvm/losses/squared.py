@@ -20,6 +20,7 @@ class LeastSquares(Loss):
     name = "least_squares"
     tasks = BOTH
     is_convex = True
+    is_quadratic = True
     A = 1.0
 
     def _value(self, u):

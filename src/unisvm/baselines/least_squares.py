@@ -1,0 +1,232 @@
+"""Comparators that solve linear systems: least-squares SVMs in the dual and the primal, and the robust sparse one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from sklearn.utils import check_random_state
+
+from unisvm import landmarks
+from unisvm.baselines.base import BinaryKernelClassifier
+from unisvm.features import FeatureMap
+
+
+class LSSVM(BinaryKernelClassifier):
+    """The least-squares SVM in the dual, (K + λm I) β = y, without an intercept.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        As in `UniSVMClassifier`: C = 1/(2λm).
+    kernel, gamma, degree, coef0, kernel_params
+        As in `UniSVMClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    support_ : ndarray of int
+        All rows of positive weight.
+    dual_coef_ : ndarray of shape (1, n_support)
+        Their coefficients β.
+    kernel_ : Kernel
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from unisvm.baselines import LSSVM
+    >>> X, y = make_moons(100, noise=0.1, random_state=0)
+    >>> LSSVM(C=10.0).fit(X, y).score(X, y)
+    1.0
+    """
+
+    def __init__(self, C=1.0, *, kernel="rbf", gamma="scale", degree=3, coef0=0.0, kernel_params=None):
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+
+    def _coefficients(self, K, y, weights):
+        K[np.diag_indices_from(K)] += 1 / (2 * self.C * weights)
+        return cho_solve(cho_factor(K, lower=True, overwrite_a=True), y), {}
+
+
+class _LowRank(BinaryKernelClassifier):
+    """Coefficients on landmarks that greedy pivoted Cholesky chose, from least squares on the low-rank features."""
+
+    def _solve(self, rows, kernel, signs, weights):
+        rng = check_random_state(self.random_state)
+        chosen = landmarks.choose("pivoted_cholesky", rows, kernel, self.rank, self.rank_tol, rng)
+        points = kernel.points(rows, chosen)
+        feature_map = FeatureMap(kernel, points, kernel.against(points)(rows.take(chosen)), rows.dtype)
+        P = feature_map.from_values(feature_map.block(rows.X).T).T
+        gram = (P.T * weights) @ P
+        gram[np.diag_indices_from(gram)] += 1 / (2 * self.C)
+        factor = cho_factor(gram, lower=True, overwrite_a=True)
+
+        def least_squares(targets: np.ndarray) -> np.ndarray:
+            return cho_solve(factor, P.T @ (weights * targets))
+
+        w, fitted = self._weights(P, signs, weights, least_squares)
+        return chosen[feature_map.kept], feature_map.to_dual(w[:, None])[:, 0], fitted
+
+    def _weights(self, P, y, weights, least_squares: Callable[[np.ndarray], np.ndarray]):
+        raise NotImplementedError
+
+
+class PrimalLSSVM(_LowRank):
+    """The least-squares SVM in the primal, with the sparse solution of a low-rank kernel (Zhou 2016).
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        As in `UniSVMClassifier`: C = 1/(2λm).
+    kernel, gamma, degree, coef0, kernel_params
+        As in `UniSVMClassifier`.
+    rank : int, default=1000
+        Most landmarks.
+    rank_tol : float, default=1e-3
+        Fewer are used once they leave out no more than this share of the kernel's trace.
+    random_state : int, RandomState or None, default=None
+        Chooses the first landmark.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    support_ : ndarray of int
+        The landmarks.
+    dual_coef_ : ndarray of shape (1, n_support)
+        Their coefficients.
+    kernel_ : Kernel
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from unisvm.baselines import PrimalLSSVM
+    >>> X, y = make_moons(100, noise=0.1, random_state=0)
+    >>> model = PrimalLSSVM(C=10.0, rank=30, random_state=0).fit(X, y)
+    >>> model.score(X, y), len(model.support_)
+    (1.0, 30)
+    """
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        kernel_params=None,
+        rank=1000,
+        rank_tol=1e-3,
+        random_state=None,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.rank = rank
+        self.rank_tol = rank_tol
+        self.random_state = random_state
+
+    def _weights(self, P, y, weights, least_squares):
+        return least_squares(y), {}
+
+
+class RobustSparseLSSVM(_LowRank):
+    """The robust sparse least-squares SVM of Chen and Zhou: the truncated loss min(u², a), a closed form per step.
+
+    Rows with |1 − y f(x)| > √a are given their own f(x) as target, so that they pull no more, and the same linear
+    system is solved again.
+
+    Parameters
+    ----------
+    a : float, default=2.0
+        The most that one row can cost.
+    C : float, default=1.0
+        As in `UniSVMClassifier`: C = 1/(2λm).
+    kernel, gamma, degree, coef0, kernel_params
+        As in `UniSVMClassifier`.
+    rank : int, default=1000
+        Most landmarks.
+    rank_tol : float, default=1e-3
+        Fewer are used once they leave out no more than this share of the kernel's trace.
+    tol : float, default=1e-6
+        Stop when the objective falls by less than this share of itself.
+    max_iter : int, default=500
+    random_state : int, RandomState or None, default=None
+        Chooses the first landmark.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    support_ : ndarray of int
+        The landmarks.
+    dual_coef_ : ndarray of shape (1, n_support)
+        Their coefficients.
+    n_iter_ : int
+        Steps.
+    history_ : dict of list
+        ``objective``: λ‖f‖² + mean loss after each of them.
+    kernel_ : Kernel
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from unisvm.baselines import RobustSparseLSSVM
+    >>> X, y = make_moons(100, noise=0.1, random_state=0)
+    >>> RobustSparseLSSVM(C=10.0, rank=30, random_state=0).fit(X, y).score(X, y)
+    1.0
+    """
+
+    def __init__(
+        self,
+        a=2.0,
+        *,
+        C=1.0,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        kernel_params=None,
+        rank=1000,
+        rank_tol=1e-3,
+        tol=1e-6,
+        max_iter=500,
+        random_state=None,
+    ):
+        self.a = a
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.rank = rank
+        self.rank_tol = rank_tol
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _weights(self, P, y, weights, least_squares):
+        targets = y
+        objective: list[float] = []
+        while True:
+            w = least_squares(targets)
+            f = P @ w
+            u = 1 - y * f
+            loss = weights @ np.minimum(u * u, self.a)
+            objective.append(float(w @ w / (2 * self.C) + loss) / weights.sum())
+            if len(objective) > 1 and objective[-2] - objective[-1] <= self.tol * objective[-2]:
+                break
+            if len(objective) == self.max_iter:
+                self._warn_unfinished("while the objective still fell")
+                break
+            targets = np.where(np.abs(u) > np.sqrt(self.a), f, y)
+        return w, {"n_iter_": len(objective), "history_": {"objective": objective}}
