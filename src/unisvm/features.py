@@ -12,6 +12,7 @@ from scipy.linalg.blas import get_blas_funcs
 from scipy.linalg.lapack import dpstrf
 
 from unisvm.kernels import Kernel
+from unisvm.rows.threads import one_if_small
 
 # Pivots of K(B, B) below this share of its largest entry are not told from rounding error in the features.
 _LEAST_PIVOT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-13}
@@ -171,7 +172,8 @@ def gram_sample(
     values = seen.build(features.block, features.rank)
     # a majoriser in single precision serves as well
     factor = features.factor.astype(values.dtype)
-    basis = solve_triangular(factor, values.T, lower=True, overwrite_b=True, check_finite=False).T
+    with one_if_small(values.size * features.rank):
+        basis = solve_triangular(factor, values.T, lower=True, overwrite_b=True, check_finite=False).T
     total = weights.sum()
     gram, sums = _moments(basis, weights / total)
     diagonal = weights @ rows.diagonal(features.kernel, indices) / total
@@ -185,10 +187,12 @@ def _moments(P: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray
     (syrk,) = get_blas_funcs(("syrk",), (P,))
     roots = np.sqrt(weights).astype(P.dtype)
     gram = np.zeros((P.shape[1], P.shape[1]), dtype=P.dtype, order="F")
-    for low in range(0, len(P), _MOMENTS_BLOCK):
-        part = slice(low, low + _MOMENTS_BLOCK)
-        gram = syrk(1.0, P[part].T * roots[part], beta=1.0, c=gram, lower=1, overwrite_c=1)
-    return gram.astype(np.float64), (weights.astype(P.dtype) @ P).astype(np.float64)
+    with one_if_small(P.size * P.shape[1]):
+        for low in range(0, len(P), _MOMENTS_BLOCK):
+            part = slice(low, low + _MOMENTS_BLOCK)
+            gram = syrk(1.0, P[part].T * roots[part], beta=1.0, c=gram, lower=1, overwrite_c=1)
+        sums = weights.astype(P.dtype) @ P
+    return gram.astype(np.float64), sums.astype(np.float64)
 
 
 def _left_out(gram: np.ndarray, diagonal: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
@@ -13,6 +13,8 @@ from joblib import cpu_count, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
+
+_WORTH_WAKING = 2e8
 
 
 @cache
@@ -69,6 +71,11 @@ def blas_threads(n_threads: int) -> Iterator[None]:
         yield
     finally:
         _limit.leave(before)
+
+
+def one_if_small(n_multiplications: float) -> AbstractContextManager[None]:
+    """Limit the matrix products inside to one thread if they are over before another has woken."""
+    return blas_threads(1) if n_multiplications < _WORTH_WAKING else nullcontext()
 
 
 def run(tasks: Iterable[Callable[[], T]], n_threads: int) -> list[T]:
