@@ -7,7 +7,7 @@ export UNISVM_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 #: installed one by one for the benchmark, which says which of them are missing
 PEERS := scikit-learn-intelex thundersvm-cpu libsvm-official lightgbm falkon
 
-.PHONY: demo test bench lint format clean
+.PHONY: demo test bench paper paper-full lint format clean
 
 demo: $(VENV)/for-demo
 	$(PYTHON) examples/demo.py
@@ -17,6 +17,12 @@ test: $(VENV)/for-work
 
 bench: $(VENV)/for-bench
 	PYTHONPATH=benchmarks $(PYTHON) -m peers $(BENCH)
+
+paper: $(VENV)/for-paper
+	PYTHONPATH=benchmarks $(PYTHON) -m paper
+
+paper-full: $(VENV)/for-paper
+	PYTHONPATH=benchmarks $(PYTHON) -m paper --full
 
 lint: $(VENV)/for-work
 	$(PYTHON) -m ruff check .
@@ -33,6 +39,10 @@ $(PYTHON):
 
 $(VENV)/for-demo: pyproject.toml | $(PYTHON)
 	$(PYTHON) -m pip install --quiet --editable ".[cli,plot]"
+	touch $@
+
+$(VENV)/for-paper: pyproject.toml | $(PYTHON)
+	$(PYTHON) -m pip install --quiet --editable ".[bench,baselines]"
 	touch $@
 
 $(VENV)/for-bench: pyproject.toml | $(PYTHON)

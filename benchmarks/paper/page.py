@@ -1,0 +1,57 @@
+"""Build docs/paper.md from what the scripts left in docs/paper. Run: PYTHONPATH=benchmarks python -m paper.page"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from paper.common import FOLDER
+
+#: sections in the order of the paper
+ORDER = (
+    "figure_losses",
+    "figure_xor_convex",
+    "figure_sinc",
+    "figure_xor_robust",
+    "figure_robust_sizes",
+    "tables_1_2_dca",
+    "tables_1_2_lbfgs",
+    "table_3_dca",
+    "table_3_lbfgs",
+    "table_4_dca",
+    "table_4_lbfgs",
+)
+
+
+def build(folder: Path) -> str:
+    """The page, of the sections that are there."""
+    parts = [
+        "# The paper, reproduced",
+        'Zhou and Zhou, "Unified SVM Algorithm Based on LS-DC Loss". Every section is written by the script of its '
+        "name under `benchmarks/paper/`; `make paper` runs the quick set, `make paper-full` all. `--solver dca` is the "
+        "paper's Algorithm 1 with greedily pivoted landmarks and its stopping rule; `lbfgs` is the library's default.",
+    ]
+    machines = {json.dumps(json.loads(path.read_text())["machine"]) for path in folder.glob("*.json")}
+    for machine in sorted(machines):
+        described = json.loads(machine)
+        if described:
+            parts.append(f"Measured on {described['processor']}, {described['threads']} threads.")
+    notes = folder / "notes.md"
+    for name in ORDER:
+        path = folder / f"{name}.md"
+        if path.exists():
+            # pictures lie in the folder, the page beside it
+            parts.append(path.read_text().strip().replace("](", f"]({folder.name}/"))
+    if notes.exists():
+        parts.append(notes.read_text().strip())
+    return "\n\n".join(parts) + "\n"
+
+
+def main() -> None:
+    page = FOLDER.parent / "paper.md"
+    page.write_text(build(FOLDER))
+    print(f"wrote {page}")
+
+
+if __name__ == "__main__":
+    main()
