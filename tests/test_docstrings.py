@@ -5,14 +5,14 @@ import inspect
 import pytest
 
 import unisvm
-from unisvm import datasets, kernels, losses, solvers
+from unisvm import datasets, kernels, losses, plotting, solvers
 
 #: records that a fit hands back, and bases that are not used by themselves
 WITHOUT_EXAMPLE = {"Kernel", "Loss", "History", "Result", "StopReason"}
 
 PUBLIC = {
     f"{module.__name__}.{name}": getattr(module, name)
-    for module in (unisvm, datasets, kernels, losses, solvers)
+    for module in (unisvm, datasets, kernels, losses, plotting, solvers)
     for name in module.__all__
 }
 DOCUMENTED = {name: thing for name, thing in PUBLIC.items() if inspect.isclass(thing) or inspect.isfunction(thing)}

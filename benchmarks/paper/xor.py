@@ -41,7 +41,7 @@ def settings(m: int) -> dict[str, float]:
     return {"C": 1 / (2 * LAMBDA * m), "gamma": GAMMA}
 
 
-def unisvm(loss, m: int, rank: int | None, solver: str, **more: Any) -> UniSVMClassifier:
+def unisvm(loss, m: int, rank: int | None, solver: str, /, **more: Any) -> UniSVMClassifier:
     """The paper's model; the rank is what was asked for, whatever trace is left out."""
     fixed = {"rank": rank, "rank_tol": 0, "fit_intercept": False, "random_state": 0}
     return UniSVMClassifier(loss, **{**settings(m), **fixed, **SOLVERS[solver], **more})

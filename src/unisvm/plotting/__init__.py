@@ -1,0 +1,8 @@
+"""Pictures, drawn with matplotlib, which the extra ``plot`` installs.
+
+As in scikit-learn, a display holds the numbers and draws them on demand.
+"""
+
+from unisvm.plotting.loss import LossDisplay
+
+__all__ = ["LossDisplay"]

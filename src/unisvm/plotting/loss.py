@@ -1,0 +1,184 @@
+"""A loss as the difference of a parabola and a convex function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from unisvm import losses
+from unisvm._checks import is_integer
+from unisvm.losses import Loss
+
+# how far the picture reaches above the loss: far enough for the parabola to be told from it
+_HEADROOM = 2.0
+
+
+class LossDisplay:
+    """A loss ψ(u), the parabola A u², and their convex difference A u² − ψ(u).
+
+    Make one with `from_loss`, which draws it; `plot` draws it again.
+
+    Parameters
+    ----------
+    u : ndarray of shape (n_points,)
+        Residuals.
+    value : ndarray of shape (n_points,)
+        ψ(u).
+    parabola : ndarray of shape (n_points,)
+        A u².
+    difference : ndarray of shape (n_points,)
+        A u² − ψ(u).
+    approximated : ndarray of shape (n_points,), optional
+        The loss that ψ approximates.
+    name : str, optional
+        What to write above the picture.
+
+    Attributes
+    ----------
+    lines_ : list of matplotlib.lines.Line2D
+        ψ, the parabola and the difference.
+    approximated_ : matplotlib.lines.Line2D or None
+        The loss that ψ approximates.
+    ax_ : matplotlib.axes.Axes
+    figure_ : matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from unisvm.plotting import LossDisplay
+    >>> display = LossDisplay.from_loss("hinge", approximates=lambda u: u.clip(0))
+    >>> [line.get_label() for line in display.lines_]
+    ['ψ(u)', 'A u²', 'A u² − ψ(u)']
+    """
+
+    def __init__(self, *, u, value, parabola, difference, approximated=None, name=None):
+        self.u = u
+        self.value = value
+        self.parabola = parabola
+        self.difference = difference
+        self.approximated = approximated
+        self.name = name
+
+    @classmethod
+    def from_loss(
+        cls,
+        loss: str | Loss,
+        *,
+        approximates: Callable[[np.ndarray], Any] | None = None,
+        limits: tuple[float, float] = (-2, 4),
+        n_points: int = 601,
+        ax=None,
+        **line_kw: Any,
+    ) -> LossDisplay:
+        """Draw a loss.
+
+        Parameters
+        ----------
+        loss : str or Loss
+            A name from `unisvm.losses.names`, or an instance.
+        approximates : callable, optional
+            The loss that ψ approximates: given an array of residuals, it returns their losses.
+        limits : (float, float), default=(-2, 4)
+            The lowest and the highest residual.
+        n_points : int, default=601
+            At how many residuals the curves are computed.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if not given.
+        **line_kw
+            Settings of all lines, such as ``linewidth``.
+
+        Returns
+        -------
+        display : LossDisplay
+
+        Examples
+        --------
+        >>> from unisvm.losses import TruncatedHuber
+        >>> from unisvm.plotting import LossDisplay
+        >>> display = LossDisplay.from_loss(TruncatedHuber(delta=0.5, a=1.0), limits=(-2, 2), n_points=5)
+        >>> display.value
+        array([1.  , 0.75, 0.  , 0.75, 1.  ])
+        """
+        _require_matplotlib()
+        loss = losses.get(loss)
+        u = _residuals(limits, n_points)
+        value, parabola = loss.value(u), loss.A * u**2
+        approximated = None if approximates is None else _values_of(approximates, u)
+        display = cls(
+            u=u,
+            value=value,
+            parabola=parabola,
+            difference=parabola - value,
+            approximated=approximated,
+            name=loss.name,
+        )
+        return display.plot(ax, **line_kw)
+
+    def plot(self, ax=None, **line_kw: Any) -> LossDisplay:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if not given.
+        **line_kw
+            Settings of all lines, such as ``linewidth``.
+
+        Returns
+        -------
+        self : LossDisplay
+        """
+        pyplot = _require_matplotlib()
+        if ax is None:
+            _, ax = pyplot.subplots()
+
+        def draw(values, label, **line):
+            return ax.plot(self.u, values, label=label, **{**line, **line_kw})[0]
+
+        # the approximated loss lies under its approximation
+        self.approximated_ = None
+        if self.approximated is not None:
+            self.approximated_ = draw(self.approximated, "approximated", color="black", linestyle="--")
+        self.lines_ = [
+            # wide enough to be seen under a parabola that it follows
+            draw(self.value, "ψ(u)", color="tab:red", linewidth=3),
+            draw(self.parabola, "A u²", color="tab:green"),
+            draw(self.difference, "A u² − ψ(u)", color="tab:blue"),
+        ]
+        top = _HEADROOM * max(np.max(self.value), np.finfo(float).tiny)
+        bottom = min(0.0, np.min(self.difference)) - 0.05 * top
+        ax.set(xlim=(self.u[0], self.u[-1]), ylim=(bottom, top), xlabel="u", title=self.name or "")
+        ax.legend()
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        return self
+
+
+def _residuals(limits, n_points) -> np.ndarray:
+    if not (is_integer(n_points) and n_points >= 2):
+        raise ValueError(f"n_points must be an integer of at least 2, got {n_points!r}.")
+    ends = np.asarray(limits, dtype=np.float64)
+    if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] >= ends[1]:
+        raise ValueError(f"limits must be two finite numbers, the lower one first; got {limits!r}.")
+    return np.linspace(ends[0], ends[1], n_points)
+
+
+def _values_of(function, u: np.ndarray) -> np.ndarray:
+    if not callable(function):
+        raise TypeError(
+            f"approximates must be a function of an array of residuals, got {type(function).__name__}. "
+            "For a loss of this library pass its value method."
+        )
+    values = np.asarray(function(u), dtype=np.float64)
+    if values.shape != u.shape:
+        raise ValueError(f"approximates must return a value for each of {len(u)} residuals, got shape {values.shape}.")
+    return values
+
+
+def _require_matplotlib():
+    try:
+        import matplotlib.pyplot
+    except ImportError as error:
+        raise ImportError("LossDisplay draws with matplotlib. Install it with: pip install 'unisvm[plot]'") from error
+    return matplotlib.pyplot
