@@ -55,7 +55,7 @@ def test_the_approximated_loss():
     gap = display.value - display.approximated
     assert gap.max() == pytest.approx(np.log(2) / 8)
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert labels == ["approximated", "ψ(u)", "A u²", "A u² − ψ(u)"]
+    assert labels == ["ψ(u)", "A u²", "A u² − ψ(u)", "approximated"]
 
 
 def test_a_new_figure_or_the_axes_that_are_given():

@@ -136,16 +136,15 @@ class LossDisplay:
         def draw(values, label, **line):
             return ax.plot(self.u, values, label=label, **{**line, **line_kw})[0]
 
-        # the approximated loss lies under its approximation
-        self.approximated_ = None
-        if self.approximated is not None:
-            self.approximated_ = draw(self.approximated, "approximated", color="black", linestyle="--")
         self.lines_ = [
-            # wide enough to be seen under a parabola that it follows
+            # wide enough to be seen under what follows it closely
             draw(self.value, "ψ(u)", color="tab:red", linewidth=3),
             draw(self.parabola, "A u²", color="tab:green"),
             draw(self.difference, "A u² − ψ(u)", color="tab:blue"),
         ]
+        self.approximated_ = None
+        if self.approximated is not None:
+            self.approximated_ = draw(self.approximated, "approximated", color="black", linestyle="--")
         top = _HEADROOM * max(np.max(self.value), np.finfo(float).tiny)
         bottom = min(0.0, np.min(self.difference)) - 0.05 * top
         ax.set(xlim=(self.u[0], self.u[-1]), ylim=(bottom, top), xlabel="u", title=self.name or "")
