@@ -36,14 +36,11 @@ def build(folder: Path) -> str:
         described = json.loads(machine)
         if described:
             parts.append(f"Measured on {described['processor']}, {described['threads']} threads.")
-    notes = folder / "notes.md"
     for name in ORDER:
         path = folder / f"{name}.md"
         if path.exists():
             # pictures lie in the folder, the page beside it
             parts.append(path.read_text().strip().replace("](", f"]({folder.name}/"))
-    if notes.exists():
-        parts.append(notes.read_text().strip())
     return "\n\n".join(parts) + "\n"
 
 

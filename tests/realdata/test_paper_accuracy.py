@@ -39,14 +39,23 @@ def adult_accuracy(loss, adult, labels, seed):
     return 100 * model.fit(adult["X_train"], labels).score(adult["X_test"], adult["y_test"])
 
 
-@pytest.mark.parametrize(("loss", "clean", "flipped"), ADULT, ids=lambda value: str(value))
-def test_adult(adult, loss, clean, flipped):
-    seeds = range(3)
+@pytest.mark.parametrize(("loss", "clean"), [(loss, clean) for loss, clean, _ in ADULT], ids=str)
+def test_adult(adult, loss, clean, request):
+    if isinstance(loss, losses.TruncatedLeastSquares):
+        # 83.1 to 83.7 with other landmarks: the published mean of ten trials is met on average, not by every draw
+        request.applymarker(
+            pytest.mark.xfail(strict=False, reason="0.17 below the published mean with these landmarks")
+        )
+    assert adult_accuracy(loss, adult, adult["y_train"], 0) == pytest.approx(clean, abs=0.15)
+
+
+@pytest.mark.parametrize(("loss", "clean", "flipped"), ADULT, ids=str)
+def test_adult_on_average(adult, loss, clean, flipped):
     labels = adult["y_train"]
-    accuracy = np.mean([adult_accuracy(loss, adult, labels, seed) for seed in seeds])
+    accuracy = np.mean([adult_accuracy(loss, adult, labels, seed) for seed in range(3)])
     assert accuracy == pytest.approx(clean, abs=0.15)
-    dirty = [datasets.flip_labels(labels, 0.2, random_state=seed)[0] for seed in seeds]
-    accuracy = np.mean([adult_accuracy(loss, adult, labels, seed) for seed, labels in zip(seeds, dirty, strict=True)])
+    dirty = [datasets.flip_labels(labels, 0.2, random_state=seed)[0] for seed in range(3)]
+    accuracy = np.mean([adult_accuracy(loss, adult, wrong, seed) for seed, wrong in enumerate(dirty)])
     assert accuracy == pytest.approx(flipped, abs=0.4)
 
 

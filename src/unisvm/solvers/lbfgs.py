@@ -1,4 +1,4 @@
-"""L-BFGS in the majoriser's coordinates, for many columns at once.
+"""L-BFGS in the majoriser's coordinates, or in better ones that a pilot found, for many columns at once.
 
 Columns are independent: each has its own curvature pairs and step length, and leaves the sweeps when it is done.
 Every sweep tries one point per column; a column whose point is rejected shortens its step in the next sweep while
