@@ -36,6 +36,8 @@ class PartialCholesky:
         What each candidate counts in the trace.
     rank : int
         Most pivots.
+    sampled : bool
+        The candidates stand for more rows. Those that are pivots leave nothing out, and say nothing of other rows.
 
     Attributes
     ----------
@@ -45,7 +47,7 @@ class PartialCholesky:
         Positions among the candidates.
     """
 
-    def __init__(self, kernel: Kernel, rows, candidates: np.ndarray, weights: np.ndarray, rank: int):
+    def __init__(self, kernel: Kernel, rows, candidates: np.ndarray, weights: np.ndarray, rank: int, *, sampled: bool):
         self._kernel = kernel
         self._rows = rows
         self._candidates = candidates
@@ -57,6 +59,7 @@ class PartialCholesky:
         self.weights = weights
         self.pivots: list[int] = []
         self._trace = float(weights @ self.residual)
+        self._sampled = sampled
         # stored by columns, so that ranks which are never reached cost nothing
         self._factor = np.empty((rank, len(candidates)), dtype=rows.dtype)
 
@@ -87,7 +90,8 @@ class PartialCholesky:
         new = self._new_rows(positions[independent], factor)
         squares = new**2
         trace = float(self.weights @ self.residual)
-        met = np.flatnonzero(trace - np.cumsum(squares @ self.weights) <= tolerance * self._trace)
+        left = trace - np.cumsum(squares @ self.weights)
+        met = np.flatnonzero(left <= tolerance * self._trace * self._share_of_others(positions[independent]))
         room = len(self._factor) - len(self.pivots)
         count = min(len(new), room, met[0] + 1 if len(met) else len(new))
         self._factor[len(self.pivots) : len(self.pivots) + count] = new[:count]
@@ -96,6 +100,13 @@ class PartialCholesky:
         self.residual[self.residual < self.floor] = 0.0
         self.residual[self.pivots] = 0.0
         return len(met) > 0 or count == room
+
+    def _share_of_others(self, new: np.ndarray) -> np.ndarray | float:
+        """Of the candidates' weight, what is not on pivots, after each of the new ones."""
+        if not self._sampled:
+            return 1.0
+        taken = self.weights[self.pivots].sum() + np.cumsum(self.weights[new])
+        return np.maximum(1 - taken / self.weights.sum(), 0.0)
 
     def _new_rows(self, pivots: np.ndarray, factor: np.ndarray) -> np.ndarray:
         """What these pivots add to the factor, whose matrix left over has Cholesky's factor `factor`."""
@@ -165,7 +176,8 @@ def choose(rule: str, rows, kernel: Kernel, rank: int, tolerance: float, rng: np
 
 def _rpcholesky(rows, kernel, rank, tolerance, rng):
     candidates, weights = rows.represent(_candidates(rows.n_rows, rank), rng)
-    cholesky = PartialCholesky(kernel, rows, candidates, weights, rank)
+    sampled = len(candidates) < rows.n_rows
+    cholesky = PartialCholesky(kernel, rows, candidates, weights, rank, sampled=sampled)
     block = max(10, rank // 20)
     while len(cholesky.pivots) < rank:
         mass = cholesky.weights * cholesky.residual
@@ -193,7 +205,7 @@ def _pivoted_cholesky(rows, kernel, rank, tolerance, rng):
     # a random order settles ties, so that the first landmark of a kernel with a constant diagonal is a random one
     candidates = rng.permutation(rows.n_rows)
     weights = rows.weights[candidates].astype(np.float64)
-    cholesky = PartialCholesky(kernel, rows, candidates, weights, rank)
+    cholesky = PartialCholesky(kernel, rows, candidates, weights, rank, sampled=False)
     while cholesky.residual.max() > 0:
         pivot = np.argmax(cholesky.residual)
         if cholesky.add(np.array([pivot]), tolerance):
@@ -206,7 +218,7 @@ def _uniform(rows, kernel, rank, tolerance, rng):
     # the trace is measured on other rows, which stand for all
     measured, weights = rows.represent(_LEAST_CANDIDATES, rng)
     candidates = np.concatenate([drawn, measured])
-    cholesky = PartialCholesky(kernel, rows, candidates, np.concatenate([np.zeros(rank), weights]), rank)
+    cholesky = PartialCholesky(kernel, rows, candidates, np.concatenate([np.zeros(rank), weights]), rank, sampled=True)
     block = max(10, rank // 20)
     for start in range(0, rank, block):
         if cholesky.add(np.arange(start, min(start + block, rank)), tolerance):

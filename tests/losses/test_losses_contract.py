@@ -160,6 +160,13 @@ def test_is_convex_agrees_with_second_differences(case):
         assert bends.min() < -100 * rounding(values)
 
 
+@each_case()
+def test_has_jumps_agrees_with_the_slopes(case):
+    u = np.linspace(-10, 10, 2_000_001)
+    steepest = np.abs(np.diff(case.loss.derivative(u))).max()
+    assert (steepest > 0.05) == case.loss.has_jumps
+
+
 @pytest.mark.parametrize("case", [case for case in CASES if case.loss.tasks == {"classification"}], ids=repr)
 def test_classification_losses_never_fall(case):
     # u = 1 − y f: a row must not cost more for being further on the right side

@@ -40,6 +40,7 @@ def test_every_known_loss_is_found_again(case):
     loss = losses.custom(known.value, known.derivative, task="both")
     assert pytest.approx(known.A, rel=1e-3) == loss.A
     assert loss.is_convex == known.is_convex
+    assert loss.has_jumps == known.has_jumps
     assert loss.bound == pytest.approx(known.bound, rel=1e-6)
 
 

@@ -33,6 +33,8 @@ class Loss(BaseEstimator, ABC):
     is_convex : bool
     is_quadratic : bool
         Whether ψ(u) = A u², which needs no iteration.
+    has_jumps : bool
+        Whether ψ' jumps, as it does where a loss is cut off.
     tasks : frozenset of {"classification", "regression"}
     """
 
@@ -54,6 +56,10 @@ class Loss(BaseEstimator, ABC):
 
     @property
     def is_quadratic(self) -> bool:
+        return False
+
+    @property
+    def has_jumps(self) -> bool:
         return False
 
     @property

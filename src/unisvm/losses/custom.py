@@ -30,6 +30,8 @@ class CustomLoss(Loss):
     upper_bound : float, default=inf
         The supremum of ψ.
     convex : bool, default=False
+    jumps : bool, default=False
+        Whether ψ' has jumps.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class CustomLoss(Loss):
         task: str,
         upper_bound: float = np.inf,
         convex: bool = False,
+        jumps: bool = False,
     ):
         self.value_function = value_function
         self.derivative_function = derivative_function
@@ -57,6 +60,7 @@ class CustomLoss(Loss):
         self.task = task
         self.upper_bound = upper_bound
         self.convex = convex
+        self.jumps = jumps
         self.validate()
 
     def validate(self):
@@ -75,6 +79,10 @@ class CustomLoss(Loss):
     @property
     def is_convex(self):
         return self.convex
+
+    @property
+    def has_jumps(self):
+        return self.jumps
 
     @property
     def tasks(self):
@@ -133,14 +141,16 @@ def custom(value: Function, derivative: Function, A: float | None = None, *, tas
         )
     far = 100
     flat = np.allclose(values[[0, -1]], values[[far, -far - 1]], rtol=1e-3, atol=0)
-    never_falls = np.diff(slopes) >= -1e-9 * np.abs(slopes[_IS_NEAR]).max()
+    rises, range_near = np.diff(slopes), np.abs(slopes[_IS_NEAR]).max()
     return CustomLoss(
         value,
         derivative,
         curvature=float(A),
         task=task,
         upper_bound=float(values.max()) if flat else np.inf,
-        convex=bool(never_falls.all()),
+        convex=bool(rises.min() >= -1e-9 * range_near),
+        # a hundredth of the range between two neighbours of a grid this dense
+        jumps=bool(rises[_IS_NEAR[1:] & _IS_NEAR[:-1]].min() < -0.01 * range_near),
     )
 
 

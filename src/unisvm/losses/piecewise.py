@@ -106,6 +106,7 @@ class TruncatedHuber(Huber):
     name = "truncated_huber"
     ranges = {"delta": POSITIVE, "a": POSITIVE}
     is_convex = False
+    has_jumps = True
 
     def __init__(self, delta: float = 0.1, a: float = 2.0):
         self.delta = delta

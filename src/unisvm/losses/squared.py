@@ -49,6 +49,7 @@ class TruncatedLeastSquares(Loss):
     tasks = BOTH
     ranges = {"a": POSITIVE}
     A = 1.0
+    has_jumps = True
 
     def __init__(self, a: float = 2.0):
         self.a = a
@@ -106,6 +107,7 @@ class TruncatedSquaredHinge(Loss):
     tasks = ONLY_CLASSIFICATION
     ranges = {"a": POSITIVE}
     A = 1.0
+    has_jumps = True
 
     def __init__(self, a: float = 2.0):
         self.a = a
