@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from abc import abstractmethod
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -42,10 +42,56 @@ class _Landmarks(NamedTuple):
     vectors: Any
 
 
+class Problem(NamedTuple):
+    """What is to be fitted: targets in training units, their median if they are real, and the rows' weights.
+
+    f · scale + centre is in the units of y.
+    """
+
+    targets: np.ndarray
+    weights: np.ndarray
+    middle: np.ndarray | None
+    centre: np.ndarray
+    scale: np.ndarray
+
+    def to_training_units(self, values: np.ndarray) -> np.ndarray:
+        """Values of f from values in the units of y."""
+        return (values - self.centre) / self.scale
+
+
+class Prepared(NamedTuple):
+    """All that a fit needs before it knows C: the landmarks, and the features of the rows with their moments."""
+
+    kernel: kernels.Kernel
+    chosen: _Landmarks
+    feature_map: FeatureMap
+    features: Any
+    sample: GramSample
+
+    def model(self, dual: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
+        """The attributes of an estimator with these coefficients, a column for each function."""
+        numbers = self.chosen.numbers
+        landmark_rows = None if numbers is None else numbers[self.feature_map.kept]
+        return {
+            "kernel_": self.kernel,
+            "landmarks_": landmark_rows,
+            "landmark_vectors_": landmark_rows if self.kernel.points_are_numbers else self.feature_map.points,
+            "dual_coef_": np.ascontiguousarray(dual.T),
+            "intercept_": intercept,
+            "rank_": self.feature_map.rank,
+            "trace_error_": self.sample.trace_error,
+        }
+
+
 class BaseUniSVM(KernelEstimator):
     """Common part of the classifier and the regressor."""
 
     _task: str
+
+    @abstractmethod
+    def _specify(
+        self, y: np.ndarray, weights: np.ndarray, dtype: np.dtype, known: dict[str, Any] | None = None
+    ) -> tuple[Problem, dict[str, Any]]: ...
 
     # ------------------------------------------------------------------ checks, before any work
 
@@ -74,30 +120,13 @@ class BaseUniSVM(KernelEstimator):
 
     # ------------------------------------------------------------------ fit
 
-    def _fit_columns(
-        self,
-        X,
-        targets: np.ndarray,
-        weights: np.ndarray,
-        *,
-        warm: bool,
-        middle: np.ndarray | None = None,
-        to_training_units: Callable[[np.ndarray], np.ndarray] = lambda values: values,
-    ) -> tuple[dict[str, Any], Result]:
-        """Fit one function for each column of `targets`; the fitted attributes, and how the solver ended.
+    def _fit_columns(self, X, problem: Problem, *, warm: bool) -> tuple[dict[str, Any], Result]:
+        """Fit one function for each column of the targets; the fitted attributes, and how the solver ended.
 
-        Rows of weight 0 are left out, as if they were not there. The estimator itself is not changed, so that a fit
-        that fails leaves it as it was.
-
-        Parameters
-        ----------
-        warm : bool
-            Start from the present function, which has the same columns.
-        middle : ndarray, optional
-            The median of each column of real targets.
-        to_training_units : callable
-            Maps values of f to the units of `targets`.
+        Rows of weight 0 are left out, as if they were not there. With `warm` it starts from the present function, which
+        has the same columns. The estimator itself is not changed, so that a fit that fails leaves it as it was.
         """
+        targets, weights = problem.targets, problem.weights
         present = np.flatnonzero(weights)
         every_row = X = kernels.as_rows(X)
         if len(present) < len(weights):
@@ -107,29 +136,27 @@ class BaseUniSVM(KernelEstimator):
         rng = check_random_state(self.random_state)
         report = Report(self.verbose)
         rows = MemoryRows(X, np.ascontiguousarray(targets, dtype=X.dtype), weights, n_threads)
-        kernel = self._requested_kernel().resolve(X.shape[1], rows.variance)
         penalty = 1 / (2 * self.C * rows.total_weight)
         solver = solvers.get(self.solver)
         loss = losses.get(self.loss)
 
         with blas_threads(n_threads):
-            with report.stage("landmarks"):
-                chosen = self._landmarks(rows, kernel, every_row, present, rng)
-                vectors = chosen.vectors.astype(np.float64)
-                self._check_memory(rows, vectors.shape[0], solver)
-                matrix = kernel.against(chosen.points)(vectors)
-                feature_map = FeatureMap(kernel, chosen.points, matrix, rows.dtype)
-                kept = feature_map.kept
-            with report.stage("features"):
-                features = rows.build(feature_map.block, feature_map.rank)
+            prepared = self._prepare(rows, every_row, present, solver, rng, report, quadratic=loss.is_quadratic)
+            sample = prepared.sample
             with report.stage("majoriser"):
-                stored = None if chosen.stored is None else chosen.stored[kept]
-                sample = _second_moments(rows, feature_map, features, solver, loss, rng, stored)
                 majoriser = Majoriser(sample, penalty, loss.A, self.fit_intercept)
-                trace_error, centre = sample.trace_error, sample.mean if self.fit_intercept else None
-                objective = Objective(rows, features, feature_map, loss, penalty, self._task, centre, middle)
+                objective = Objective(
+                    rows,
+                    prepared.features,
+                    prepared.feature_map,
+                    loss,
+                    penalty,
+                    self._task,
+                    sample.mean if self.fit_intercept else None,
+                    problem.middle,
+                )
             with report.stage("pilot"):
-                start = Start(self._present_function(objective, vectors[kept], to_training_units) if warm else None)
+                start = Start(self._present_function(objective, prepared, problem) if warm else None)
                 if (
                     sample.rows is not None
                     and sample.rows.n_rows <= _WORTH_A_PILOT * rows.n_rows
@@ -137,6 +164,7 @@ class BaseUniSVM(KernelEstimator):
                 ):
                     start = explore(objective, majoriser, sample, start)
                 # its features are not needed any more
+                prepared = prepared._replace(sample=sample.without_rows())
                 del sample
             with report.stage("solver"):
                 result = solver.solve(
@@ -147,20 +175,34 @@ class BaseUniSVM(KernelEstimator):
                     max_iter=self.max_iter,
                     history=History(callback=report.iteration),
                 )
-        dual, intercept = objective.to_dual(result.weights)
-        landmark_rows = None if chosen.numbers is None else chosen.numbers[kept]
-        fitted = {
-            "kernel_": kernel,
-            "landmarks_": landmark_rows,
-            "landmark_vectors_": landmark_rows if self._is_precomputed() else feature_map.points,
-            "dual_coef_": np.ascontiguousarray(dual.T),
-            "intercept_": intercept,
-            "rank_": feature_map.rank,
-            "trace_error_": trace_error,
-            **_outcome(result),
-        }
+        fitted = prepared.model(*in_units_of_y(*objective.to_dual(result.weights), problem)) | _outcome(result)
         report.certificate(fitted)
         return fitted, result
+
+    def _prepare(
+        self, rows, every_row, present, solver, rng, report: Report, *, quadratic: bool, beside: int = 0
+    ) -> Prepared:
+        """Landmarks, features and moments of the rows in the store, which are the `present` ones of `every_row`.
+
+        Parameters
+        ----------
+        quadratic : bool
+            Whether the moments are all that the solver needs, so that more of them are worth having.
+        beside : int
+            Bytes that are needed beside the features.
+        """
+        kernel = self._requested_kernel().resolve(every_row.shape[1], rows.variance)
+        with report.stage("landmarks"):
+            chosen = self._landmarks(rows, kernel, every_row, present, rng)
+            vectors = chosen.vectors.astype(np.float64)
+            self._check_memory(rows, vectors.shape[0], solver, beside)
+            feature_map = FeatureMap(kernel, chosen.points, kernel.against(chosen.points)(vectors), rows.dtype)
+        with report.stage("features"):
+            features = rows.build(feature_map.block, feature_map.rank)
+        with report.stage("moments"):
+            stored = None if chosen.stored is None else chosen.stored[feature_map.kept]
+            sample = _second_moments(rows, feature_map, features, solver, rng, stored, quadratic=quadratic)
+        return Prepared(kernel, chosen, feature_map, features, sample)
 
     def _store(self, fitted: dict[str, Any], result: Result) -> None:
         """Take on the fitted attributes, and warn when the solver did not get where it should."""
@@ -215,9 +257,9 @@ class BaseUniSVM(KernelEstimator):
             raise ValueError(f"The landmarks have {points.shape[1]} columns, but X has {every_row.shape[1]}.")
         return _Landmarks(None, None, points, points)
 
-    def _check_memory(self, rows, rank: int, solver) -> None:
+    def _check_memory(self, rows, rank: int, solver, beside: int) -> None:
         limit = parse_memory(self.memory_limit)
-        needed = solver.copies_of_features * rows.n_rows * rank * rows.dtype.itemsize + 3 * 8 * rank**2
+        needed = solver.copies_of_features * rows.n_rows * rank * rows.dtype.itemsize + 3 * 8 * rank**2 + beside
         if limit is not None and needed > limit:
             raise MemoryError(
                 f"{rows.n_rows} rows and {rank} landmarks in {rows.dtype} need {readable(needed)}, more than "
@@ -232,10 +274,11 @@ class BaseUniSVM(KernelEstimator):
         points = self.landmark_vectors_
         return points.ndim == 2 and points.shape[1] == X.shape[1] and len(self.dual_coef_) == n_columns
 
-    def _present_function(self, objective: Objective, vectors, to_training_units) -> np.ndarray:
+    def _present_function(self, objective: Objective, prepared: Prepared, problem: Problem) -> np.ndarray:
         """The function of the last fit, brought to new landmarks by its values there."""
-        values = to_training_units(self._decide(vectors).astype(np.float64))
-        intercept = to_training_units(self.intercept_.astype(np.float64))
+        vectors = prepared.chosen.vectors.astype(np.float64)[prepared.feature_map.kept]
+        values = problem.to_training_units(self._decide(vectors).astype(np.float64))
+        intercept = problem.to_training_units(self.intercept_.astype(np.float64))
         return objective.from_values(values, intercept if self.fit_intercept else np.zeros_like(intercept))
 
     def _trust(self, residuals: np.ndarray) -> np.ndarray:
@@ -244,7 +287,12 @@ class BaseUniSVM(KernelEstimator):
         return np.clip(1 - value / loss.bound, 0, 1) if np.isfinite(loss.bound) else 1 / (1 + value)
 
 
-def _second_moments(rows, feature_map: FeatureMap, features, solver, loss, rng, landmarks) -> GramSample:
+def in_units_of_y(dual: np.ndarray, intercept: np.ndarray, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients and intercepts of functions of the problem, in the units of y."""
+    return (dual * problem.scale).astype(dual.dtype), (intercept * problem.scale + problem.centre).astype(dual.dtype)
+
+
+def _second_moments(rows, feature_map: FeatureMap, features, solver, rng, landmarks, *, quadratic: bool) -> GramSample:
     """What the majoriser is made from: a sample of the rows, or all of them if they are few or must be exact.
 
     More rows save sweeps, up to 20 a landmark, and should take a small share of the time that all sweeps do: their
@@ -252,7 +300,7 @@ def _second_moments(rows, feature_map: FeatureMap, features, solver, loss, rng, 
     """
     m, r = rows.n_rows, feature_map.rank
     n_sampled = max(int(np.clip(100 * m / r, 5 * r, 20 * r)), _LEAST_SAMPLE)
-    enough = not loss.is_quadratic and n_sampled <= _WORTH_A_PILOT * m
+    enough = not quadratic and n_sampled <= _WORTH_A_PILOT * m
     if solver.needs_exact_majoriser or (m * r**2 <= _EXACT_GRAM_COST and not enough):
         return gram_of_all(rows, feature_map, features)
     return gram_sample(rows, feature_map, n_sampled, rng, landmarks)

@@ -22,24 +22,25 @@ class Report:
     def stage(self, name: str) -> Iterator[None]:
         started = perf_counter()
         yield
-        self._say(f"{name:<10} {perf_counter() - started:8.3f} s")
+        self.say(f"{name:<10} {perf_counter() - started:8.3f} s")
 
     def iteration(self, history: History) -> None:
         if self.verbose < 2:
             return
         objective, stationarity = history.objective[-1], history.stationarity[-1]
-        self._say(
+        self.say(
             f"  {len(history.objective):4d}  objective {np.mean(objective):.8g}  "
             f"stationarity {np.max(stationarity):.2e}  {history.seconds[-1]:.2f} s"
         )
 
     def certificate(self, fitted: dict[str, Any]) -> None:
-        self._say(
+        self.say(
             f"rank {fitted['rank_']}, trace left out {fitted['trace_error_']:.2e}; "
             f"{fitted['n_iter_']} iterations, objective {np.mean(fitted['objective_']):.8g}, "
             f"stationarity {np.max(fitted['stationarity_']):.2e}"
         )
 
-    def _say(self, line: str) -> None:
+    def say(self, line: str) -> None:
+        """Print a line for verbose ≥ 1."""
         if self.verbose >= 1:
             print(f"[unisvm] {line}", flush=True)

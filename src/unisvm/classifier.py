@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
@@ -10,7 +12,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from unisvm._estimator import BaseUniSVM
+from unisvm._estimator import BaseUniSVM, Problem
 from unisvm.losses.base import CLASSIFICATION
 
 
@@ -182,22 +184,34 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], multi_output=True)
         y = self._check_labels(y)
         weights = self._check_weights(sample_weight, X)
-        weights = self._times_class_weights(weights, y)
         self._check_rows(X)
-        if y.ndim == 2:
-            classes = np.arange(y.shape[1])
-        else:
-            classes = np.unique(y[weights > 0])
-            if len(classes) < 2:
-                raise ValueError(
-                    f"A classifier needs at least two classes, but y holds only one class, {classes[0]!r}. "
-                    "Check y, or the rows of positive weight."
-                )
-        signs = _signs(y, classes, X.dtype)
-        warm = self._can_start_warm(X, signs.shape[1]) and np.array_equal(self.classes_, classes)
-        fitted, result = self._fit_columns(X, signs, weights, warm=warm)
-        self._store({"classes_": classes, "_multilabel": y.ndim == 2, **fitted}, result)
+        problem, own = self._specify(y, weights, X.dtype)
+        warm = self._can_start_warm(X, problem.targets.shape[1]) and np.array_equal(self.classes_, own["classes_"])
+        fitted, result = self._fit_columns(X, problem, warm=warm)
+        self._store(own | fitted, result)
         return self
+
+    def _specify(
+        self, y: np.ndarray, weights: np.ndarray, dtype: np.dtype, known: dict[str, Any] | None = None
+    ) -> tuple[Problem, dict[str, Any]]:
+        """What is to be fitted, and the attributes that say what it means; `known` are those of more rows."""
+        weights = self._times_class_weights(weights, y)
+        classes = self._classes_of(y, weights) if known is None else known["classes_"]
+        signs = signs_of(y, classes, dtype)
+        problem = Problem(signs, weights, None, np.zeros(signs.shape[1]), np.ones(signs.shape[1]))
+        return problem, {"classes_": classes, "_multilabel": y.ndim == 2}
+
+    def _classes_of(self, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The labels on rows that count; the numbers of the columns of an indicator matrix."""
+        if y.ndim == 2:
+            return np.arange(y.shape[1])
+        classes = np.unique(y[weights > 0])
+        if len(classes) < 2:
+            raise ValueError(
+                f"A classifier needs at least two classes, but y holds only one class, {classes[0]!r}. "
+                "Check y, or the rows of positive weight."
+            )
+        return classes
 
     def _times_class_weights(self, weights: np.ndarray, y: np.ndarray) -> np.ndarray:
         if self.class_weight is None:
@@ -298,7 +312,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         return tags
 
 
-def _signs(y: np.ndarray, classes: np.ndarray, dtype) -> np.ndarray:
+def signs_of(y: np.ndarray, classes: np.ndarray, dtype) -> np.ndarray:
     """+1 and −1 for each column: the second of two classes, each of several, or each label."""
     if y.ndim == 2:
         member = y != 0

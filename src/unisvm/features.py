@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -117,6 +117,10 @@ class GramSample:
     trace_error: float
     rows: Any = None
     features: Any = None
+
+    def without_rows(self) -> GramSample:
+        """The same moments, without what they were made from."""
+        return replace(self, rows=None, features=None)
 
     def moments(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Weighted means of p pᵀ, its lower triangle, of p and of 1, when the weights are multiplied by `factors`."""

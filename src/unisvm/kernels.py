@@ -32,6 +32,8 @@ class Kernel(BaseEstimator):
 
     #: whether a matrix that is not positive semidefinite is refused, rather than its negative part left out
     refuses_indefinite: bool = False
+    #: whether a point is the number of a column, rather than a row
+    points_are_numbers: bool = False
 
     @property
     def is_psd(self) -> bool:
@@ -269,6 +271,7 @@ class Precomputed(Kernel):
 
     is_psd = False
     refuses_indefinite = True
+    points_are_numbers = True
 
     def __call__(self, X, Z):
         return self.against(Z)(as_rows(X))

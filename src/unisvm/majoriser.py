@@ -6,10 +6,24 @@ there a step of Algorithm 1 is a gradient step of length one.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from unisvm.features import GramSample
+
+
+class Coordinates(Protocol):
+    """What a solver asks of a majoriser, whether all columns share it or not; `columns` says which they are."""
+
+    def to_weights(self, Z: np.ndarray, columns: np.ndarray) -> np.ndarray: ...
+
+    def from_weights(self, W: np.ndarray, columns: np.ndarray) -> np.ndarray: ...
+
+    def gradient(self, gradient: np.ndarray, columns: np.ndarray) -> np.ndarray: ...
+
+    def least_squares(self, correlation: np.ndarray) -> np.ndarray: ...
 
 
 class Majoriser:
@@ -39,15 +53,15 @@ class Majoriser:
         self._factor = _cholesky(gram, 2 * A, 2 * penalty, free=int(intercept))
         self._A = A
 
-    def to_weights(self, Z: np.ndarray) -> np.ndarray:
-        """w = C⁻ᵀ z."""
+    def to_weights(self, Z: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+        """w = C⁻ᵀ z; all columns share one C."""
         return solve_triangular(self._factor, Z, lower=True, trans="T", check_finite=False)
 
-    def from_weights(self, W: np.ndarray) -> np.ndarray:
+    def from_weights(self, W: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         """z = Cᵀ w."""
         return self._factor.T @ W
 
-    def gradient(self, gradient: np.ndarray) -> np.ndarray:
+    def gradient(self, gradient: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         """The gradient in z, from that in w."""
         return solve_triangular(self._factor, gradient, lower=True, check_finite=False)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 
 from unisvm.features import FeatureMap, GramSample
@@ -12,6 +15,20 @@ _INLIERS = 3.0
 # residuals this far apart tell the curvature of a loss; labels and robustly scaled targets have the same units
 _CURVATURE_STEP = 0.2
 _LEAST_CURVATURE = 0.05
+
+
+class Chosen(NamedTuple):
+    """What some columns minimise.
+
+    `select` takes their targets and weights from those of a block of rows; the penalty and the total weight are
+    numbers, or arrays with one for each column.
+    """
+
+    select: Callable[..., tuple[np.ndarray, np.ndarray | None]]
+    value: Callable[[np.ndarray], np.ndarray]
+    value_and_derivative: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    penalty: float | np.ndarray
+    total: float | np.ndarray
 
 
 class Objective:
@@ -60,6 +77,25 @@ class Objective:
         self.total = rows.total_weight
         self.n_columns = rows.targets.shape[1]
 
+    @property
+    def units(self) -> np.ndarray:
+        """What a residual of one unit costs in each column."""
+        return np.full(self.n_columns, unit_of(self.loss))
+
+    @property
+    def has_jumps(self) -> np.ndarray:
+        """Whether the slope of each column's loss jumps."""
+        return np.full(self.n_columns, self.loss.has_jumps)
+
+    def _choose(self, columns: np.ndarray) -> Chosen:
+        # nothing is copied when they are all of the targets
+        every = np.array_equal(columns, np.arange(self.n_columns))
+
+        def select(targets, weights):
+            return (targets if every else targets[:, columns]), weights
+
+        return Chosen(select, self.loss.value, self.loss.value_and_derivative, self.penalty, self.total)
+
     def on_sample(self, sample: GramSample) -> Objective:
         """The same objective over the rows of a sample."""
         return Objective(
@@ -79,7 +115,7 @@ class Objective:
         It is that of a slope between two points, so that kinks count, and never less than a small share.
         """
         dual, intercept = self.to_dual(W)
-        u = self.residuals(self.features @ dual + intercept, self.rows.targets)
+        u = self.residuals(self._products(self.features, dual) + intercept, self.rows.targets)
         rise = self.loss.derivative(u + _CURVATURE_STEP) - self.loss.derivative(u - _CURVATURE_STEP)
         share = np.clip(rise / (4 * _CURVATURE_STEP * self.loss.A), 0, 1).mean(axis=1, dtype=np.float64)
         return np.maximum(share, _LEAST_CURVATURE)
@@ -87,46 +123,44 @@ class Objective:
     def __call__(self, W: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and gradients at W, whose j-th column belongs to the targets' column ``columns[j]``."""
         dual, intercept = self.to_dual(W)
-        select = self._selector(columns)
+        chosen = self._choose(columns)
 
         def block(features, targets, weights):
-            y = select(targets)
-            value, pull = self.loss.value_and_derivative(self.residuals(features @ dual + intercept, y))
+            y, weights = chosen.select(targets, weights)
+            value, pull = chosen.value_and_derivative(self.residuals(self._products(features, dual) + intercept, y))
             pull = _weighted(pull, weights)
             if self.margins:
                 pull = pull * y
             return features.T @ pull, pull.sum(axis=0, dtype=np.float64), _weighted_sum(value, weights)
 
         correlation, pulls, risk = self._sweep(block, len(columns))
-        gradient = -self.correlation(correlation, pulls)
+        gradient = -self.correlation(correlation, pulls, chosen.total)
         body = self._body(W)
-        gradient[: len(body)] += 2 * self.penalty * body
-        return self.penalty * np.einsum("ij,ij->j", body, body) + risk / self.total, gradient
+        gradient[: len(body)] += 2 * chosen.penalty * body
+        return chosen.penalty * np.einsum("ij,ij->j", body, body) + risk / chosen.total, gradient
 
     def values_along(self, W: np.ndarray, columns: np.ndarray, scales: np.ndarray) -> np.ndarray:
         """Values at each multiple of W, a row for each of `scales`: half a sweep for all of them."""
         dual, intercept = self.to_dual(W)
-        select = self._selector(columns)
+        chosen = self._choose(columns)
 
         def block(features, targets, weights):
-            f, y = features @ dual + intercept, select(targets)
-            values = [self.loss.value(self.residuals(f.dtype.type(scale) * f, y)) for scale in scales]
+            f = self._products(features, dual) + intercept
+            y, weights = chosen.select(targets, weights)
+            values = [chosen.value(self.residuals(f.dtype.type(scale) * f, y)) for scale in scales]
             return (np.stack([_weighted_sum(value, weights) for value in values]),)
 
         (risks,) = self._sweep(block, len(columns))
         body = self._body(W)
-        return self.penalty * np.outer(scales**2, np.einsum("ij,ij->j", body, body)) + risks / self.total
+        return chosen.penalty * np.outer(scales**2, np.einsum("ij,ij->j", body, body)) + risks / chosen.total
+
+    def _products(self, features: np.ndarray, dual: np.ndarray) -> np.ndarray:
+        return features @ dual
 
     def _sweep(self, block, n_columns: int) -> list[np.ndarray]:
         # BLAS takes a product with one column to the memory's limit; threads over blocks would wait for each other's
         # Python. With more columns BLAS uses its threads badly, and the losses are worth sharing out.
         return self.rows.reduce(block, self.features, spread=n_columns > 1)
-
-    def _selector(self, columns: np.ndarray):
-        """What takes these columns out of the targets; nothing is copied when they are all of them."""
-        if np.array_equal(columns, np.arange(self.n_columns)):
-            return lambda targets: targets
-        return lambda targets: targets[:, columns]
 
     def residuals(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
         """What the loss is a function of."""
@@ -143,21 +177,27 @@ class Objective:
         errors can lie so far off that a bounded loss has no slope left to come back by.
         """
 
+        chosen = self._choose(np.arange(self.n_columns))
+
         def block(features, targets, weights):
+            y, weights = chosen.select(targets, weights)
+            pull = _weighted(y, weights)
             if self.middle is not None:
                 low, high = self.middle - _INLIERS, self.middle + _INLIERS
-                targets = np.concatenate([targets, np.clip(targets, low, high)], axis=1)
-            pull = _weighted(targets, weights).astype(features.dtype, copy=False)
+                pull = np.concatenate([pull, _weighted(np.clip(y, low, high), weights)], axis=1)
+            pull = pull.astype(features.dtype, copy=False)
             return features.T @ pull, pull.sum(axis=0, dtype=np.float64)
 
-        return self.correlation(*self._sweep(block, self.n_columns))
+        products, sums = self._sweep(block, self.n_columns)
+        total = np.broadcast_to(chosen.total, self.n_columns)
+        return self.correlation(products, sums, np.tile(total, products.shape[1] // self.n_columns))
 
-    def correlation(self, products: np.ndarray, sums: np.ndarray) -> np.ndarray:
-        """Mean of v times the centred features, from Σ K(x, B) v and Σ v."""
-        body = self.feature_map.from_values(products) / self.total
+    def correlation(self, products: np.ndarray, sums: np.ndarray, total: float | np.ndarray) -> np.ndarray:
+        """Mean of v times the centred features, from Σ K(x, B) v, Σ v and the weight."""
+        body = self.feature_map.from_values(products) / total
         if self.centre is None:
             return body
-        mean = sums / self.total
+        mean = sums / total
         return np.concatenate([body - np.outer(self.centre, mean), mean[None]])
 
     def to_dual(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -183,6 +223,12 @@ class _Basis:
 
     def from_values(self, values: np.ndarray) -> np.ndarray:
         return values
+
+
+def unit_of(loss: Loss) -> float:
+    """What a residual of one unit costs, and a little more than nothing where that is free."""
+    # when a few hopeless rows make up the objective, the others still count
+    return max(float(loss.value(1.0)), 0.01 * loss.A)
 
 
 def _weighted(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from unisvm._estimator import BaseUniSVM
+from unisvm._estimator import BaseUniSVM, Problem
 from unisvm.losses.base import REGRESSION
 
 
@@ -132,26 +134,21 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         )
         weights = self._check_weights(sample_weight, X)
         self._check_rows(X)
+        problem, own = self._specify(y, weights, X.dtype)
+        warm = self._can_start_warm(X, problem.targets.shape[1])
+        fitted, result = self._fit_columns(X, problem, warm=warm)
+        self._store(own | fitted, result)
+        return self
+
+    def _specify(
+        self, y: np.ndarray, weights: np.ndarray, dtype: np.dtype, known: dict[str, Any] | None = None
+    ) -> tuple[Problem, dict[str, Any]]:
+        """What is to be fitted, and the attributes that say what it means."""
         targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         median, scale = _robust_location_and_scale(targets, weights)
         centre = median if self.fit_intercept else np.zeros_like(median)
-
-        def to_training_units(values):
-            return (values - centre) / scale
-
-        fitted, result = self._fit_columns(
-            X,
-            to_training_units(targets),
-            weights,
-            warm=self._can_start_warm(X, targets.shape[1]),
-            middle=to_training_units(median),
-            to_training_units=to_training_units,
-        )
-        fitted["dual_coef_"] = fitted["dual_coef_"] * scale[:, None].astype(X.dtype)
-        fitted["intercept_"] = (fitted["intercept_"] * scale + centre).astype(X.dtype)
-        fitted |= {"target_centre_": centre, "target_scale_": scale, "_one_target": y.ndim == 1}
-        self._store(fitted, result)
-        return self
+        problem = Problem((targets - centre) / scale, weights, (median - centre) / scale, centre, scale)
+        return problem, {"target_centre_": centre, "target_scale_": scale, "_one_target": y.ndim == 1}
 
     def predict(self, X):
         """The targets.

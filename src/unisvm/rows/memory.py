@@ -120,6 +120,17 @@ class MemoryRows:
         sums = self._visit(part, features.shape[1], self.n_threads if spread else 1)
         return [reduce(np.add, parts) for parts in zip(*sums, strict=True)]
 
+    def values(
+        self, block: Callable[[np.ndarray], np.ndarray], features: np.ndarray, indices: np.ndarray
+    ) -> np.ndarray:
+        """What `block` makes of the features of the rows of these numbers, in their order."""
+        length = max(64, _BLOCK_BYTES // (features.shape[1] * features.itemsize))
+
+        def part(low: int) -> np.ndarray:
+            return block(features[indices[low : low + length]])
+
+        return np.concatenate(run([partial(part, low) for low in range(0, len(indices), length)], self.n_threads))
+
     def _visit(self, block: Callable[[int, int], Any], width: int, n_tasks: int | None = None) -> list[Any]:
         """Run `block(low, high)` over all rows; the sums of what it returned, one for each thread or task."""
         length = int(np.clip(_BLOCK_BYTES // (width * self.dtype.itemsize), 64, 2**16))

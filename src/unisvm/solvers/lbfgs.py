@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from unisvm.majoriser import Majoriser
+from unisvm.majoriser import Coordinates
 from unisvm.objective import Objective
 from unisvm.rows.threads import blas_threads
 from unisvm.solvers.result import History, Result, Start, StopReason, relative_decrease
@@ -58,7 +58,7 @@ class LBFGS:
     def solve(
         self,
         objective: Objective,
-        majoriser: Majoriser,
+        majoriser: Coordinates,
         *,
         start: Start,
         tol: float,
@@ -74,24 +74,23 @@ class LBFGS:
         q = objective.n_columns
         n_sweeps = np.full(q, start.n_sweeps)
         reasons = [StopReason.MAX_ITER] * q
-        # What a residual of one unit costs: when a few hopeless rows make up the objective, the others still count.
-        unit = max(float(objective.loss.value(1.0)), 0.01 * objective.loss.A)
-        enough = _CAUTION * tol if objective.loss.has_jumps else tol
+        units, enough = objective.units, tol * np.where(objective.has_jumps, _CAUTION, 1.0)
 
         coordinates = majoriser if start.coordinates is None else start.coordinates
 
         def evaluate(z, columns):
             n_sweeps[columns] += 1
-            value, gradient = objective(coordinates.to_weights(z), columns)
-            moved = coordinates.gradient(gradient)
-            promised = moved if coordinates is majoriser else majoriser.gradient(gradient)
+            value, gradient = objective(coordinates.to_weights(z, columns), columns)
+            moved = coordinates.gradient(gradient, columns)
+            promised = moved if coordinates is majoriser else majoriser.gradient(gradient, columns)
             return _Point(z, value, moved, relative_decrease(promised, value))
 
         weights = start.weights
         if weights is None:
             n_sweeps += 2
             weights = best_least_squares(objective, majoriser)
-        first = evaluate(coordinates.from_weights(weights), np.arange(q))
+        every = np.arange(q)
+        first = evaluate(coordinates.from_weights(weights, every), every)
         noise = 10 * np.finfo(objective.rows.dtype).eps
         active = _Columns(first, _FIRST_STEP if coordinates is majoriser else 1.0, noise)
         pairs = _Pairs(self.memory)
@@ -99,7 +98,9 @@ class LBFGS:
         history.record(value, stationarity)
 
         while True:
-            done = (active.at.stationarity <= enough) & (active.remaining <= enough * np.minimum(active.at.value, unit))
+            bar = enough[active.columns]
+            done = active.at.stationarity <= bar
+            done &= active.remaining <= bar * np.minimum(active.at.value, units[active.columns])
             stuck = active.rejections >= _REJECTIONS_BEFORE_STOP
             for j in active.columns[done]:
                 reasons[j] = StopReason.CONVERGED
@@ -117,7 +118,7 @@ class LBFGS:
             stationarity[active.columns] = active.at.stationarity
             history.record(value, stationarity)
 
-        return Result(coordinates.to_weights(final), value, stationarity, n_sweeps, reasons, history)
+        return Result(coordinates.to_weights(final, every), value, stationarity, n_sweeps, reasons, history)
 
 
 class _Point(NamedTuple):
@@ -186,7 +187,7 @@ class _Columns:
         self.remaining = np.where(fresh, -0.5 * _dot(at.gradient, self.direction), self.remaining)
 
 
-def best_least_squares(objective: Objective, majoriser: Majoriser) -> np.ndarray:
+def best_least_squares(objective: Objective, majoriser: Coordinates) -> np.ndarray:
     """The least-squares solution, or another near it where the objective is lower, for each column."""
     q = objective.n_columns
     scales = np.asarray(_MARGIN_SCALES if objective.margins else [1.0])

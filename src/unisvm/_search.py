@@ -1,0 +1,306 @@
+"""The walk through a grid of C, gamma and losses: every cell is scored on the rows that its splits leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from unisvm import kernels, solvers
+from unisvm._estimator import BaseUniSVM, Prepared
+from unisvm._folds import Folds, Splits, attributes, fold, held_out, remembering
+from unisvm._report import Report
+from unisvm.grid import Grid, Stage
+from unisvm.losses.base import Loss
+from unisvm.rows.budget import parse_memory, readable
+from unisvm.rows.threads import blas_threads, count_threads
+
+# rows of the first round of halving, and by how much each round has more
+_FIRST_ROWS, _GROWTH = 2000, 4
+# A loss is given up once its score was below its best by so many standard errors, in so many C one after the other.
+_CLEARLY_WORSE, _IN_A_ROW = 2.0, 2
+
+
+class Task(NamedTuple):
+    """What is searched on.
+
+    Attributes
+    ----------
+    template : BaseUniSVM
+        An estimator with all parameters but loss, C and gamma.
+    X, y, weights
+        Validated.
+    splits : sequence of (train, test)
+    scorer : callable
+    score_params : dict
+        What the scorer is given beside the rows, an array with an entry for each row.
+    """
+
+    template: BaseUniSVM
+    X: Any
+    y: np.ndarray
+    weights: np.ndarray
+    splits: Splits
+    scorer: Callable[..., float]
+    score_params: dict[str, Any]
+
+
+@dataclass
+class Scores:
+    """What is known of every cell; axes are C, gamma and loss, and splits for the scores.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_C, n_gammas, n_losses, n_splits)
+        NaN where a cell was not tried.
+    fit_seconds, score_seconds : ndarray of shape (n_C, n_gammas, n_losses)
+        For one split.
+    unfinished : int
+        How many columns reached max_iter.
+    best : tuple of int or None
+        The best cell.
+    decision : ndarray of shape (n_samples, n_outputs)
+        Its decisions on the rows left out, averaged over the splits that leave a row out, NaN where none does.
+    """
+
+    values: np.ndarray
+    fit_seconds: np.ndarray
+    score_seconds: np.ndarray
+    unfinished: int = 0
+    best: tuple[int, ...] | None = None
+    decision: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+
+    @classmethod
+    def empty(cls, n_costs: int, n_gammas: int, n_losses: int, n_splits: int) -> Scores:
+        shape = (n_costs, n_gammas, n_losses)
+        return cls(np.full((*shape, n_splits), np.nan), np.zeros(shape), np.zeros(shape))
+
+    @property
+    def means(self) -> np.ndarray:
+        return self.values.mean(axis=-1)
+
+    def record(self, step: Step, g: int) -> None:
+        """Take in the scores of a step for the gamma of this number."""
+        self.values[step.c, g, step.losses] = step.scores
+        self.fit_seconds[step.c, g, step.losses] = step.fit_seconds / step.scores.size
+        self.score_seconds[step.c, g, step.losses] = step.score_seconds / step.scores.size
+        self.unfinished += step.stage.n_unfinished
+        for position, j in enumerate(step.losses.tolist()):
+            if self._takes_the_lead((step.c, g, j)):
+                self.decision = step.decision[:, position].copy()
+
+    def _takes_the_lead(self, cell: tuple[int, ...]) -> bool:
+        """Whether this cell is now the best; of equals, the one that GridSearchCV lists first."""
+        mean = self.values[cell].mean()
+        if not np.isfinite(mean):
+            return False
+        if self.best is not None:
+            lead = self.values[self.best].mean()
+            if mean < lead or (mean == lead and cell > self.best):
+                return False
+        self.best = cell
+        return True
+
+
+def search(
+    task: Task,
+    losses: Sequence[Loss],
+    costs: np.ndarray,
+    gammas: Sequence[Any],
+    *,
+    halving: bool = False,
+    prune: bool = False,
+    report: Report,
+) -> Scores:
+    """Score the grid.
+
+    Parameters
+    ----------
+    task : Task
+    losses, costs, gammas : sequence
+    halving : bool
+        Weed out values of gamma on samples of the rows that grow by a factor of four.
+    prune : bool
+        Give up a loss once higher C have become clearly worse.
+    report : Report
+    """
+    every = range(len(gammas))
+    worth_it = _weed_out(task, losses, costs, gammas, prune, report) if halving else every
+    return _score(task, losses, costs, gammas, worth_it, None, prune, report)
+
+
+def _score(
+    task: Task, losses, costs, gammas, which: Iterable[int], subset: np.ndarray | None, prune: bool, report: Report
+) -> Scores:
+    """Score some values of gamma on all rows, or on a subset of them."""
+    scores = Scores.empty(len(costs), len(gammas), len(losses), len(task.splits))
+    folds = fold(task.template, task.X, task.y, task.weights, task.splits, subset)
+    with blas_threads(count_threads(task.template.n_jobs)):
+        for g in which:
+            for step in walk(task, folds, losses, costs, gammas[g], prune=prune, report=report):
+                scores.record(step, g)
+    return scores
+
+
+def _weed_out(task: Task, losses, costs, gammas, prune: bool, report: Report) -> list[int]:
+    """Which values of gamma are worth all rows: the better half of those that the round before left over."""
+    order = check_random_state(task.template.random_state).permutation(len(task.weights))
+    left, n_rows = list(range(len(gammas))), _FIRST_ROWS
+    while len(left) > 1 and n_rows <= len(order) / 2:
+        scores = _score(task, losses, costs, gammas, left, np.sort(order[:n_rows]), prune, report)
+        reached = np.nanmax(scores.means[:, left], axis=(0, 2))
+        best = np.argsort(-reached, kind="stable")[: -(-len(left) // 2)]
+        left = sorted(left[i] for i in best)
+        report.say(f"{n_rows} rows leave gamma = {', '.join(str(gammas[g]) for g in left)}")
+        n_rows *= _GROWTH
+    return left
+
+
+class Step(NamedTuple):
+    """What came of one C for some of the losses.
+
+    Attributes
+    ----------
+    c : int
+        Which C.
+    losses : ndarray of int
+        Which losses.
+    stage : Stage
+    prepared : Prepared
+    scores : ndarray of shape (n_losses, n_splits)
+    decision : ndarray of shape (n_samples, n_losses, n_outputs)
+        On the rows left out.
+    fit_seconds, score_seconds : float
+        For all of them.
+    """
+
+    c: int
+    losses: np.ndarray
+    stage: Stage
+    prepared: Prepared
+    scores: np.ndarray
+    decision: np.ndarray
+    fit_seconds: float
+    score_seconds: float
+
+
+def walk(
+    task: Task, folds: Folds, losses: Sequence[Loss], costs: np.ndarray, gamma: Any, *, prune: bool, report: Report
+) -> Iterator[Step]:
+    """Go through the values of C upwards, for one gamma; all losses together, or as many as memory allows."""
+    template = clone(task.template).set_params(gamma=gamma)
+    each = folds.rows.n_rows * folds.layout.n_outputs * folds.rows.dtype.itemsize
+    beside = folds.rows.targets.nbytes + 2 * each
+    together = _losses_together(template.memory_limit, len(losses), beside, each)
+    prepared = template._prepare(
+        folds.rows,
+        kernels.as_rows(folds.X),
+        folds.present,
+        solvers.LBFGS(),
+        check_random_state(template.random_state),
+        report,
+        quadratic=False,
+        beside=beside + together * each,
+    )
+    grid = Grid(
+        folds.rows,
+        prepared.features,
+        prepared.feature_map,
+        prepared.sample,
+        folds.layout,
+        template._task,
+        template.fit_intercept,
+    )
+    for group in np.array_split(np.arange(len(losses)), -(-len(losses) // together)):
+        alive, start, race = group, None, _Race(len(group))
+        for c in np.argsort(costs, kind="stable").tolist():
+            started = perf_counter()
+            chosen = [losses[j] for j in alive]
+            stage = grid.solve(chosen, float(costs[c]), start, tol=template.tol, max_iter=template.max_iter)
+            solved = perf_counter()
+            scores, decision = _judge(task, folds, prepared, stage, chosen, template, float(costs[c]))
+            scored = perf_counter()
+            report.say(
+                f"C {costs[c]:<9.4g} {prepared.kernel}  best score {scores.mean(axis=1).max():.4f}  "
+                f"{stage.result.n_sweeps.max()} sweeps  {scored - started:.2f} s"
+            )
+            yield Step(c, alive, stage, prepared, scores, decision, solved - started, scored - solved)
+            keep = race.still_in(scores) if prune else np.ones(len(alive), dtype=bool)
+            alive, start = alive[keep], stage.weights[:, keep]
+            if len(alive) == 0:
+                break
+
+
+def _losses_together(memory_limit, n_losses: int, beside: int, each: int) -> int:
+    """How many losses are solved at once, so that the decisions they leave on all rows stay within the limit."""
+    limit = parse_memory(memory_limit)
+    if limit is None:
+        return n_losses
+    # most of the limit is for the features
+    share = limit / 4
+    if beside + each > share:
+        raise MemoryError(
+            f"The targets, the weights of all splits and the decisions on the rows need {readable(beside + each)}, "
+            f"more than a quarter of the limit of {readable(limit)}. Use fewer splits, raise memory_limit, or "
+            f"give X in float32."
+        )
+    return int(min((share - beside) // each, n_losses))
+
+
+def _judge(
+    task: Task,
+    folds: Folds,
+    prepared: Prepared,
+    stage: Stage,
+    losses: Sequence[Loss],
+    template: BaseUniSVM,
+    cost: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores by loss and split, and the decisions on all rows that are left out, by row, loss and output."""
+    cls = remembering(type(template))
+    scores = np.empty((len(losses), folds.layout.n_splits))
+    total = np.zeros((len(task.weights), len(losses), folds.layout.n_outputs), dtype=folds.rows.dtype)
+    count = np.zeros(len(task.weights), dtype=int)
+    for k, test in enumerate(folds.tests):
+        decision = held_out(folds, prepared, stage, k)
+        numbers = folds.present[test]
+        total[numbers] += decision
+        count[numbers] += 1
+        X, y = folds.X[numbers], task.y[numbers]
+        params = {name: np.asarray(value)[numbers] for name, value in task.score_params.items()}
+        for j, loss in enumerate(losses):
+            model = cls(**(template.get_params(deep=False) | {"loss": loss, "C": cost}))
+            model.__dict__.update(attributes(folds, prepared, stage, j, k), n_features_in_=folds.X.shape[1])
+            model.remember(X, decision[:, j])
+            scores[j, k] = task.scorer(model, X, y, **params)
+    with np.errstate(invalid="ignore"):
+        total /= np.where(count > 0, count, np.nan)[:, None, None]
+    return scores, total
+
+
+class _Race:
+    """Tells which losses are still worth a higher C."""
+
+    def __init__(self, n_losses: int):
+        self._best: list[np.ndarray | None] = [None] * n_losses
+        self._worse = np.zeros(n_losses, dtype=int)
+
+    def still_in(self, values: np.ndarray) -> np.ndarray:
+        """Which of the losses go on, given their scores by split; the others are forgotten."""
+        for j, now in enumerate(values):
+            best = self._best[j]
+            if best is None or now.mean() >= best.mean():
+                self._best[j], self._worse[j] = now, 0
+                continue
+            loss = best - now
+            error = loss.std(ddof=1) / np.sqrt(len(loss)) if len(loss) > 1 else np.inf
+            self._worse[j] = self._worse[j] + 1 if loss.mean() > _CLEARLY_WORSE * error else 0
+        keep = self._worse < _IN_A_ROW
+        self._best = [best for best, kept in zip(self._best, keep, strict=True) if kept]
+        self._worse = self._worse[keep]
+        return keep

@@ -1,0 +1,306 @@
+"""What the searching estimators share: the grid and its checks, the splits, the results and the refit."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from unisvm import kernels, losses
+from unisvm._checks import check_number, is_integer, one_of
+from unisvm._estimator import BaseUniSVM
+from unisvm._folds import Splits
+from unisvm._report import Report
+from unisvm._search import Scores, Task, search
+from unisvm.losses.base import CLASSIFICATION, Loss
+from unisvm.rows import MemoryRows
+
+# the default grids: powers of ten for C, and powers of four around "scale" for gamma
+_LEAST_C, _MOST_C = -2.0, 4.0
+_GAMMA_FACTOR = 4.0
+DTYPES = [np.float64, np.float32]
+
+
+class BaseSearch(BaseEstimator):
+    """Common part of the searching classifier and regressor."""
+
+    _plain: ClassVar[type[BaseUniSVM]]
+    _default_losses: ClassVar[tuple[str, ...]]
+
+    # ------------------------------------------------------------------ the grid, checked before any work
+
+    def _given_losses(self) -> list[Any]:
+        given = self._default_losses if self.losses is None else self.losses
+        return [given] if isinstance(given, str | Loss) else list(given)
+
+    def _losses(self) -> list[Loss]:
+        given = self._given_losses()
+        if not given:
+            raise ValueError("losses is empty: give at least one loss.")
+        found = []
+        for i, entry in enumerate(given):
+            try:
+                loss = losses.get(entry)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"losses[{i}]: {error}") from None
+            if self._plain._task not in loss.tasks:
+                usable = ", ".join(map(repr, losses.names(self._plain._task)))
+                raise ValueError(f"losses[{i}]: {entry!r} is not for {self._plain._task}. Use one of {usable}.")
+            found.append(loss)
+        return found
+
+    def _costs(self) -> np.ndarray:
+        if is_integer(self.Cs) and self.Cs >= 1:
+            return np.logspace(_LEAST_C, _MOST_C, self.Cs)
+        entries = _entries("Cs", self.Cs)
+        for i, C in enumerate(entries):
+            check_number(f"Cs[{i}]", C, 0, np.inf)
+        return np.asarray(entries, dtype=np.float64)
+
+    def _gammas(self, scale: float = 1.0) -> list[Any]:
+        """The values of gamma; a default range is of multiples of `scale`."""
+        if not self._has_gamma():
+            return ["scale"]
+        if is_integer(self.gammas) and self.gammas >= 1:
+            exponents = np.arange(self.gammas) - (self.gammas - 1) / 2
+            return (scale * _GAMMA_FACTOR**exponents).tolist()
+        entries = [self.gammas] if isinstance(self.gammas, str) else _entries("gammas", self.gammas)
+        for i, gamma in enumerate(entries):
+            if isinstance(gamma, str):
+                one_of(f"gammas[{i}]", gamma, ("scale", "auto"))
+            else:
+                check_number(f"gammas[{i}]", gamma, 0, np.inf)
+        return entries
+
+    def _has_gamma(self) -> bool:
+        """Whether gamma is a parameter of the kernel that this estimator sets."""
+        kernel = kernels.get(self.kernel, degree=self.degree, coef0=self.coef0, kernel_params=self.kernel_params)
+        return isinstance(self.kernel, str) and "gamma" in kernel.get_params()
+
+    def _estimator(self, loss: Any, C: float, gamma: Any, seed: int) -> BaseUniSVM:
+        """A plain estimator with this one's parameters."""
+        own = self.get_params(deep=False)
+        shared = {name: own[name] for name in self._plain().get_params(deep=False) if name in own}
+        return self._plain(loss, C=C, gamma=gamma, **(shared | {"random_state": seed, "verbose": 0}))
+
+    def _check(self) -> tuple[list[Loss], np.ndarray]:
+        grid_losses, costs, gammas = self._losses(), self._costs(), self._gammas()
+        one_of("search", self.search, ("full", "halving"))
+        for name in ("prune", "refit"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}.")
+        estimator = self._estimator(grid_losses[0], float(costs[0]), gammas[0], 0)
+        estimator.set_params(verbose=self.verbose)._check_parameters()
+        return grid_losses, costs
+
+    def _check_splits(self, y: np.ndarray, weights: np.ndarray, splits) -> None:
+        """Raise when a split has nothing to train or to score on."""
+        if not splits:
+            raise ValueError("cv gives no splits.")
+        for k, (train, test) in enumerate(splits):
+            for rows, purpose in ((train, "train"), (test, "score")):
+                if not weights[rows].any():
+                    raise ValueError(f"cv: split {k} has no rows of positive weight to {purpose} on.")
+
+    # ------------------------------------------------------------------ fit
+
+    @abstractmethod
+    def _validate(self, X, y) -> tuple[Any, np.ndarray]:
+        """X and y as the plain estimators take them."""
+
+    def _plan(self, X, y: np.ndarray, sample_weight, params: dict[str, Any], splits: Splits | None = None) -> Task:
+        """What is to be searched on, with splits of its own or with those that are given. X and y are validated."""
+        # one seed for all: the refit has the landmarks of the search
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        template = self._estimator(self._losses()[0], 1.0, "scale", seed)
+        weights = template._check_weights(sample_weight, X)
+        template._check_rows(X)
+        routed = self._route(sample_weight, params)
+        if splits is None:
+            splitter = check_cv(self.cv, y, classifier=self._plain._task == CLASSIFICATION)
+            splits = list(splitter.split(X, y, **routed.splitter.split))
+        self._check_splits(y, weights, splits)
+        return Task(template, X, y, weights, splits, self._scorer(), routed.scorer.score)
+
+    def _fit(self, X, y: np.ndarray, sample_weight, params: dict[str, Any]) -> tuple[Scores, np.ndarray]:
+        """Search the grid and refit; the scores and the weights of the rows. X and y are validated."""
+        grid_losses, costs = self._check()
+        task = self._plan(X, y, sample_weight, params)
+        in_multiples = is_integer(self.gammas) and self._has_gamma()
+        gammas = self._gammas(_scale(X, task.weights) if in_multiples else 1.0)
+        report = Report(self.verbose)
+        scores = search(
+            task, grid_losses, costs, gammas, halving=self.search == "halving", prune=self.prune, report=report
+        )
+        if scores.best is None:
+            raise ValueError("No cell of the grid has a finite score: look at the scorer and at y.")
+        if scores.unfinished:
+            warnings.warn(
+                f"{scores.unfinished} of {scores.values.size} fits stopped after max_iter={self.max_iter} iterations. "
+                "Raise max_iter, or raise tol, or leave out the highest C.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        given = self._given_losses()
+        self.cv_results_ = _results(scores, costs, gammas, given)
+        self.n_splits_ = len(task.splits)
+        self.scorer_ = task.scorer
+        self.best_index_ = int(np.ravel_multi_index(scores.best, scores.fit_seconds.shape))
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        self.C_, self.gamma_, self.loss_ = (self.best_params_[name] for name in ("C", "gamma", "loss"))
+        if self.refit:
+            started = perf_counter()
+            best = self._estimator(self.loss_, self.C_, self.gamma_, task.template.random_state)
+            best.set_params(verbose=self.verbose)
+            self.best_estimator_ = best.fit(X, y, sample_weight)
+            self.refit_time_ = perf_counter() - started
+        return scores, task.weights
+
+    def _scorer(self):
+        if isinstance(self.scoring, list | tuple | set | dict):
+            raise ValueError("scoring must be a single scorer: its name, a callable, or None.")
+        return check_scoring(self._plain(), scoring=self.scoring)
+
+    def _route(self, sample_weight, params: dict[str, Any]) -> Bunch:
+        if get_config()["enable_metadata_routing"]:
+            return process_routing(self, "fit", sample_weight=sample_weight, **params)
+        unknown = sorted(set(params) - {"groups"})
+        if unknown:
+            raise TypeError(
+                f"fit got unexpected arguments: {', '.join(unknown)}. Beside sample_weight it takes groups."
+            )
+        return Bunch(splitter=Bunch(split={"groups": params.get("groups")}), scorer=Bunch(score={}))
+
+    def get_metadata_routing(self):
+        """Who gets which metadata: `fit` itself, the splitter and the scorer.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(splitter=check_cv(self.cv), method_mapping=MethodMapping().add(caller="fit", callee="split"))
+            .add(scorer=self._scorer(), method_mapping=MethodMapping().add(caller="fit", callee="score"))
+        )
+
+    # ------------------------------------------------------------------ use
+
+    def _rows(self, X):
+        """X as the best estimator takes it."""
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+
+    def predict(self, X):
+        """What the best estimator predicts.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        X = self._rows(X)
+        return self.best_estimator_.predict(X)
+
+    def trust(self, X, y):
+        """How much the best estimator believes each label or target, from 0 to 1.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+
+        Returns
+        -------
+        trust : ndarray of shape (n_samples,)
+        """
+        X = self._rows(X)
+        return self.best_estimator_.trust(X, y)
+
+    def score(self, X, y, **params):
+        """What the scorer says of the best estimator on these rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        **params : dict
+            What the scorer takes beside them, such as sample_weight.
+
+        Returns
+        -------
+        score : float
+        """
+        X = self._rows(X)
+        return self.scorer_(self.best_estimator_, X, y, **params)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "best_estimator_") or hasattr(self, "cv_results_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        plain = self._plain(kernel=self.kernel).__sklearn_tags__()
+        tags.input_tags, tags.target_tags = plain.input_tags, plain.target_tags
+        tags.classifier_tags, tags.regressor_tags = plain.classifier_tags, plain.regressor_tags
+        return tags
+
+
+def _entries(name: str, given: Any) -> list[Any]:
+    """The entries of a grid's axis."""
+    try:
+        entries = list(given)
+    except TypeError:
+        raise ValueError(
+            f"{name} must be a number of values of at least 1, or an array of them; got {given!r}."
+        ) from None
+    if not entries:
+        raise ValueError(f"{name} is empty: give at least one value.")
+    return [entry.item() if isinstance(entry, np.generic) else entry for entry in entries]
+
+
+def _scale(X, weights: np.ndarray) -> float:
+    """The gamma that "scale" stands for."""
+    rows = MemoryRows(kernels.as_rows(X), np.empty((X.shape[0], 0)), weights)
+    return float(kernels.RBF("scale").resolve(X.shape[1], rows.variance).gamma)
+
+
+def _results(scores: Scores, costs: np.ndarray, gammas: list[Any], given: list[Any]) -> dict[str, Any]:
+    """The layout of GridSearchCV."""
+    params = [{"C": C, "gamma": gamma, "loss": loss} for C in costs.tolist() for gamma in gammas for loss in given]
+    values = scores.values.reshape(len(params), -1)
+    mean, std = values.mean(axis=1), values.std(axis=1)
+    results: dict[str, Any] = {}
+    for name, seconds in (("fit", scores.fit_seconds), ("score", scores.score_seconds)):
+        results[f"mean_{name}_time"] = seconds.ravel()
+        results[f"std_{name}_time"] = np.zeros(len(params))
+    for name in ("C", "gamma", "loss"):
+        column = [cell[name] for cell in params]
+        plain = all(isinstance(entry, float) for entry in column)
+        array = np.empty(len(params), dtype=float if plain else object)
+        array[:] = column
+        results[f"param_{name}"] = np.ma.MaskedArray(array, mask=False)
+    results["params"] = params
+    for k in range(values.shape[1]):
+        results[f"split{k}_test_score"] = values[:, k]
+    # what was not tried comes last
+    lowest = np.where(np.isfinite(mean), mean, -np.inf)
+    results |= {"mean_test_score": mean, "std_test_score": std}
+    results["rank_test_score"] = rankdata(-lowest, method="min").astype(np.int32)
+    return results

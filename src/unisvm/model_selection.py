@@ -1,0 +1,357 @@
+"""Estimators that choose loss, C and gamma by cross-validation, a whole grid at the cost of a few fits."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from unisvm._checks import one_of
+from unisvm._selection import DTYPES, BaseSearch
+from unisvm.calibration import METHODS, Calibration
+from unisvm.classifier import UniSVMClassifier, signs_of
+from unisvm.regressor import UniSVMRegressor
+
+
+class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
+    """Kernel support vector classifier that chooses its loss, C and gamma by cross-validation.
+
+    For each gamma the landmarks and the features are made once, from all rows but without their labels. Every fold,
+    loss and class is then a column of one batched solve, started from the solution for the C before. The scores are
+    those that `GridSearchCV` over `UniSVMClassifier` with the same landmarks would give, and a whole grid costs as much
+    as a few fits.
+
+    Parameters
+    ----------
+    losses : sequence of str or Loss, or None, default=None
+        The losses to choose from. None stands for "squared_hinge", "smooth_hinge" and "saturating": the last stops
+        listening to rows that are far on the wrong side.
+    Cs : int or array-like, default=10
+        So many values from 0.01 to 10,000, or the values themselves.
+    gammas : int, array-like or str, default=5
+        So many values a factor of 4 apart around "scale", or the values themselves. Kernels without a gamma ignore it.
+    cv : int, splitter, iterable or None, default=None
+        The splits, as in `GridSearchCV`; None is five stratified folds.
+    scoring : str, callable or None, default=None
+        Any scorer of scikit-learn. None is the accuracy, which wrong labels in the held-out folds lower for all cells
+        alike.
+    refit : bool, default=True
+        Whether to fit the best cell on all rows.
+    search : {"full", "halving"}, default="full"
+        "halving" weeds out values of gamma on samples of 2,000, 8,000, … rows first; what was weeded out has NaN as its
+        score.
+    prune : bool, default=False
+        Give up on a loss once its score was clearly below its best for two values of C in a row, going up; what was not
+        tried has NaN as its score.
+    calibration : {"sigmoid", "isotonic"}, default="sigmoid"
+        How `predict_proba` makes probabilities of decisions.
+    kernel, degree, coef0, kernel_params, rank, rank_tol, landmarks, fit_intercept, class_weight, tol, max_iter, \
+memory_limit, n_jobs, verbose, random_state
+        As in `UniSVMClassifier`.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        C, gamma and loss of the best cell, which are also ``C_``, ``gamma_`` and ``loss_``.
+    best_score_ : float
+    best_index_ : int
+    best_estimator_ : UniSVMClassifier
+        The best cell fitted on all rows.
+    cv_results_ : dict
+        Scores of all cells in the layout of `GridSearchCV`. The times are a cell's share of its batch.
+    oof_decision_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        Decisions of the best cell on the rows that its folds left out.
+    classes_ : ndarray
+    n_splits_ : int
+    scorer_ : callable
+    refit_time_ : float
+        Seconds.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    UniSVMRegressorCV : The same for real targets.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from unisvm import UniSVMClassifierCV
+    >>> X, y = make_moons(300, noise=0.2, random_state=0)
+    >>> model = UniSVMClassifierCV(Cs=[0.1, 1.0, 10.0], gammas=[0.5, 2.0], random_state=0).fit(X, y)
+    >>> sorted(model.best_params_)
+    ['C', 'gamma', 'loss']
+    >>> model.best_score_ > 0.95, model.predict_proba(X).shape
+    (True, (300, 2))
+    """
+
+    _plain = UniSVMClassifier
+    _default_losses = ("squared_hinge", "smooth_hinge", "saturating")
+
+    def __init__(
+        self,
+        losses=None,
+        *,
+        Cs=10,
+        gammas=5,
+        cv=None,
+        scoring=None,
+        refit=True,
+        search="full",
+        prune=False,
+        calibration="sigmoid",
+        kernel="rbf",
+        degree=3,
+        coef0=0.0,
+        kernel_params=None,
+        rank=1000,
+        rank_tol=1e-3,
+        landmarks="rpcholesky",
+        fit_intercept=True,
+        class_weight=None,
+        tol=1e-4,
+        max_iter=1000,
+        memory_limit=None,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.losses = losses
+        self.Cs = Cs
+        self.gammas = gammas
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.search = search
+        self.prune = prune
+        self.calibration = calibration
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.rank = rank
+        self.rank_tol = rank_tol
+        self.landmarks = landmarks
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None, **params):
+        """Score the grid, and fit its best cell on all rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Labels of any type, or a multilabel indicator matrix.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows in training; scores are not weighted unless metadata routing says so.
+        **params : dict
+            ``groups`` for the splitter; with metadata routing, whatever the splitter and the scorer ask for.
+
+        Returns
+        -------
+        self : UniSVMClassifierCV
+        """
+        one_of("calibration", self.calibration, METHODS)
+        self._check()
+        X, y = self._validate(X, y)
+        scores, weights = self._fit(X, y, sample_weight, params)
+        several = y.ndim == 2
+        self.classes_ = np.arange(y.shape[1]) if several else np.unique(y[weights > 0])
+        decision = scores.decision
+        self.oof_decision_ = decision if several or decision.shape[1] > 1 else decision[:, 0]
+        positive = signs_of(y, self.classes_, decision.dtype) > 0
+        self.calibration_ = Calibration(self.calibration, decision, positive, weights)
+        return self
+
+    def _validate(self, X, y):
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES, multi_output=True)
+        return X, UniSVMClassifier()._check_labels(y)
+
+    def _check_splits(self, y, weights, splits) -> None:
+        super()._check_splits(y, weights, splits)
+        if y.ndim == 2:
+            return
+        classes = np.unique(y[weights > 0])
+        for k, (train, _) in enumerate(splits):
+            missing = np.setdiff1d(classes, y[train][weights[train] > 0])
+            if len(missing):
+                raise ValueError(
+                    f"cv: split {k} has no training rows of class {', '.join(map(repr, missing[:5].tolist()))}. "
+                    "Use fewer or stratified folds, or leave such rare classes out."
+                )
+
+    def decision_function(self, X):
+        """Signed distances of the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_columns)
+        """
+        X = self._rows(X)
+        return self.best_estimator_.decision_function(X)
+
+    def predict_proba(self, X):
+        """Probabilities of the classes, or of each label.
+
+        They are made from the decisions by a curve that was fitted to `oof_decision_`, as `CalibratedClassifierCV` with
+        ``ensemble=False`` and the same folds does.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        decision = self.decision_function(X)
+        columns = decision[:, None] if decision.ndim == 1 else decision
+        return self.calibration_.probabilities(columns, exclusive=not self.best_estimator_._multilabel)
+
+    def predict_log_proba(self, X):
+        """Logarithms of the probabilities.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+
+class UniSVMRegressorCV(RegressorMixin, BaseSearch):
+    """Kernel support vector regressor that chooses its loss, C and gamma by cross-validation.
+
+    It works as `UniSVMClassifierCV` does. Each fold has its own robust scale of the target.
+
+    Parameters
+    ----------
+    losses : sequence of str or Loss, or None, default=None
+        The losses to choose from. None stands for "least_squares", "huber" and "welsch": the last gives up on targets
+        that are far off.
+    Cs, gammas, cv, refit, search, prune
+        As in `UniSVMClassifierCV`; the default folds are not stratified.
+    scoring : str, callable or None, default="neg_median_absolute_error"
+        Any scorer of scikit-learn. The default does not let wrong targets in the held-out folds decide; None is R².
+    kernel, degree, coef0, kernel_params, rank, rank_tol, landmarks, fit_intercept, tol, max_iter, memory_limit, \
+n_jobs, verbose, random_state
+        As in `UniSVMRegressor`.
+
+    Attributes
+    ----------
+    best_estimator_ : UniSVMRegressor
+        The best cell fitted on all rows.
+    oof_decision_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        Predictions of the best cell for the rows that its folds left out.
+    best_params_, best_score_, best_index_, cv_results_, C_, gamma_, loss_, n_splits_, scorer_, refit_time_
+        As in `UniSVMClassifierCV`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    UniSVMClassifierCV : The same for labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unisvm import UniSVMRegressorCV
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> y = np.sinc(X[:, 0])
+    >>> y[::10] += 100
+    >>> model = UniSVMRegressorCV(Cs=[1.0, 10.0, 100.0], gammas=[1.0, 4.0], cv=4, random_state=0).fit(X, y)
+    >>> bool(np.abs(model.predict(X) - np.sinc(X[:, 0])).max() < 0.05)
+    True
+    """
+
+    _plain = UniSVMRegressor
+    _default_losses = ("least_squares", "huber", "welsch")
+
+    def __init__(
+        self,
+        losses=None,
+        *,
+        Cs=10,
+        gammas=5,
+        cv=None,
+        scoring="neg_median_absolute_error",
+        refit=True,
+        search="full",
+        prune=False,
+        kernel="rbf",
+        degree=3,
+        coef0=0.0,
+        kernel_params=None,
+        rank=1000,
+        rank_tol=1e-3,
+        landmarks="rpcholesky",
+        fit_intercept=True,
+        tol=1e-4,
+        max_iter=1000,
+        memory_limit=None,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.losses = losses
+        self.Cs = Cs
+        self.gammas = gammas
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.search = search
+        self.prune = prune
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.rank = rank
+        self.rank_tol = rank_tol
+        self.landmarks = landmarks
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None, **params):
+        """Score the grid, and fit its best cell on all rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows in training; scores are not weighted unless metadata routing says so.
+        **params : dict
+            ``groups`` for the splitter; with metadata routing, whatever the splitter and the scorer ask for.
+
+        Returns
+        -------
+        self : UniSVMRegressorCV
+        """
+        self._check()
+        X, y = self._validate(X, y)
+        scores, _ = self._fit(X, y, sample_weight, params)
+        self.oof_decision_ = scores.decision[:, 0] if y.ndim == 1 else scores.decision
+        return self
+
+    def _validate(self, X, y):
+        return validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES, multi_output=True, y_numeric=True)
