@@ -180,7 +180,7 @@ class BaseUniSVM(KernelEstimator):
         return fitted, result
 
     def _prepare(
-        self, rows, every_row, present, solver, rng, report: Report, *, quadratic: bool, beside: int = 0
+        self, rows, every_row, present, solver, rng, report: Report, *, quadratic=False, with_rows=False, beside=0
     ) -> Prepared:
         """Landmarks, features and moments of the rows in the store, which are the `present` ones of `every_row`.
 
@@ -188,6 +188,8 @@ class BaseUniSVM(KernelEstimator):
         ----------
         quadratic : bool
             Whether the moments are all that the solver needs, so that more of them are worth having.
+        with_rows : bool
+            Whether the moments must know the rows that they are made from.
         beside : int
             Bytes that are needed beside the features.
         """
@@ -201,7 +203,9 @@ class BaseUniSVM(KernelEstimator):
             features = rows.build(feature_map.block, feature_map.rank)
         with report.stage("moments"):
             stored = None if chosen.stored is None else chosen.stored[feature_map.kept]
-            sample = _second_moments(rows, feature_map, features, solver, rng, stored, quadratic=quadratic)
+            sample = _second_moments(
+                rows, feature_map, features, solver, rng, stored, quadratic=quadratic, with_rows=with_rows
+            )
         return Prepared(kernel, chosen, feature_map, features, sample)
 
     def _store(self, fitted: dict[str, Any], result: Result) -> None:
@@ -292,7 +296,9 @@ def in_units_of_y(dual: np.ndarray, intercept: np.ndarray, problem: Problem) -> 
     return (dual * problem.scale).astype(dual.dtype), (intercept * problem.scale + problem.centre).astype(dual.dtype)
 
 
-def _second_moments(rows, feature_map: FeatureMap, features, solver, rng, landmarks, *, quadratic: bool) -> GramSample:
+def _second_moments(
+    rows, feature_map: FeatureMap, features, solver, rng, landmarks, *, quadratic: bool, with_rows: bool
+) -> GramSample:
     """What the majoriser is made from: a sample of the rows, or all of them if they are few or must be exact.
 
     More rows save sweeps, up to 20 a landmark, and should take a small share of the time that all sweeps do: their
@@ -301,7 +307,7 @@ def _second_moments(rows, feature_map: FeatureMap, features, solver, rng, landma
     m, r = rows.n_rows, feature_map.rank
     n_sampled = max(int(np.clip(100 * m / r, 5 * r, 20 * r)), _LEAST_SAMPLE)
     enough = not quadratic and n_sampled <= _WORTH_A_PILOT * m
-    if solver.needs_exact_majoriser or (m * r**2 <= _EXACT_GRAM_COST and not enough):
+    if not with_rows and (solver.needs_exact_majoriser or (m * r**2 <= _EXACT_GRAM_COST and not enough)):
         return gram_of_all(rows, feature_map, features)
     return gram_sample(rows, feature_map, n_sampled, rng, landmarks)
 

@@ -69,7 +69,7 @@ def path(
     losses : str, Loss or a sequence of them, optional
         Those of `UniSVMClassifierCV` or `UniSVMRegressorCV` if not given.
     Cs : int or array-like, default=10
-        So many values from 0.01 to 10,000, or the values themselves.
+        So many values in the range of the estimators that search, or the values themselves.
     gamma : float, "scale" or "auto", default="scale"
     cv : int, splitter or iterable, optional
         With it, the fits are also scored on the rows that its splits leave out.
@@ -116,10 +116,10 @@ def path(
     with blas_threads(count_threads(job.template.n_jobs)):
         for step in walk(job, folds, found, costs, gamma, prune=False, report=Report(search.verbose)):
             scores[step.losses, step.c] = step.scores
-            objective[step.losses, step.c] = step.stage.result.objective.reshape(step.stage.intercept.shape)[:, 0]
+            objective[step.losses, step.c] = step.stage.objective[:, step.place, 0]
             for position, j in enumerate(step.losses):
                 model = search._estimator(given[j], float(costs[step.c]), gamma, job.template.random_state)
-                fitted = attributes(folds, step.prepared, step.stage, position, 0)
+                fitted = attributes(folds, step.prepared, step.stage, (position, step.place, 0))
                 model.__dict__.update(fitted, n_features_in_=X.shape[1])
                 estimators[j][step.c] = model
     return Path(given, costs, estimators, objective, scores[..., 0], scores[..., 1:])

@@ -20,6 +20,8 @@ from unisvm.losses.base import Loss
 from unisvm.rows.budget import parse_memory, readable
 from unisvm.rows.threads import blas_threads, count_threads
 
+# so many columns at a time keep matrix products busy; the next ones start from their solutions
+_COLUMNS = 128
 # rows of the first round of halving, and by how much each round has more
 _FIRST_ROWS, _GROWTH = 2000, 4
 # A loss is given up once its score was below its best by so many standard errors, in so many C one after the other.
@@ -89,7 +91,7 @@ class Scores:
         self.values[step.c, g, step.losses] = step.scores
         self.fit_seconds[step.c, g, step.losses] = step.fit_seconds / step.scores.size
         self.score_seconds[step.c, g, step.losses] = step.score_seconds / step.scores.size
-        self.unfinished += step.stage.n_unfinished
+        self.unfinished += int((~step.stage.finished[:, step.place]).sum())
         for position, j in enumerate(step.losses.tolist()):
             if self._takes_the_lead((step.c, g, j)):
                 self.decision = step.decision[:, position].copy()
@@ -166,8 +168,8 @@ class Step(NamedTuple):
 
     Attributes
     ----------
-    c : int
-        Which C.
+    c, place : int
+        Which C, of all and in the stage.
     losses : ndarray of int
         Which losses.
     stage : Stage
@@ -180,6 +182,7 @@ class Step(NamedTuple):
     """
 
     c: int
+    place: int
     losses: np.ndarray
     stage: Stage
     prepared: Prepared
@@ -204,7 +207,7 @@ def walk(
         solvers.LBFGS(),
         check_random_state(template.random_state),
         report,
-        quadratic=False,
+        with_rows=True,
         beside=beside + together * each,
     )
     grid = Grid(
@@ -216,22 +219,35 @@ def walk(
         template._task,
         template.fit_intercept,
     )
+    order = np.argsort(costs, kind="stable")
     for group in np.array_split(np.arange(len(losses)), -(-len(losses) // together)):
         alive, start, race = group, None, _Race(len(group))
-        for c in np.argsort(costs, kind="stable").tolist():
+        per_cost = len(group) * folds.layout.target_of.size
+        for batch in np.array_split(
+            order, -(-len(order) * per_cost // _COLUMNS) if per_cost < _COLUMNS else len(order)
+        ):
             started = perf_counter()
             chosen = [losses[j] for j in alive]
-            stage = grid.solve(chosen, float(costs[c]), start, tol=template.tol, max_iter=template.max_iter)
-            solved = perf_counter()
-            scores, decision = _judge(task, folds, prepared, stage, chosen, template, float(costs[c]))
-            scored = perf_counter()
+            stage = grid.solve(chosen, costs[batch], start, tol=template.tol, max_iter=template.max_iter)
+            solved = perf_counter() - started
             report.say(
-                f"C {costs[c]:<9.4g} {prepared.kernel}  best score {scores.mean(axis=1).max():.4f}  "
-                f"{stage.result.n_sweeps.max()} sweeps  {scored - started:.2f} s"
+                f"{prepared.kernel}, C {costs[batch[0]]:.3g} to {costs[batch[-1]]:.3g}: {stage.n_sweeps.size} fits, "
+                f"{stage.n_sweeps.max()} sweeps, {solved:.2f} s"
             )
-            yield Step(c, alive, stage, prepared, scores, decision, solved - started, scored - solved)
-            keep = race.still_in(scores) if prune else np.ones(len(alive), dtype=bool)
-            alive, start = alive[keep], stage.weights[:, keep]
+            keep = np.ones(len(alive), dtype=bool)
+            for place, c in enumerate(batch.tolist()):
+                began = perf_counter()
+                scores, decision = _judge(task, folds, prepared, stage, chosen, place, template, float(costs[c]))
+                yield Step(
+                    c, place, alive, stage, prepared, scores, decision, solved / len(batch), perf_counter() - began
+                )
+                keep &= race.still_in(scores)
+            if prune:
+                race.forget(~keep)
+                alive, stage_weights = alive[keep], stage.weights[:, keep]
+            else:
+                stage_weights = stage.weights
+            start = stage_weights[:, :, -1]
             if len(alive) == 0:
                 break
 
@@ -258,6 +274,7 @@ def _judge(
     prepared: Prepared,
     stage: Stage,
     losses: Sequence[Loss],
+    place: int,
     template: BaseUniSVM,
     cost: float,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -267,7 +284,7 @@ def _judge(
     total = np.zeros((len(task.weights), len(losses), folds.layout.n_outputs), dtype=folds.rows.dtype)
     count = np.zeros(len(task.weights), dtype=int)
     for k, test in enumerate(folds.tests):
-        decision = held_out(folds, prepared, stage, k)
+        decision = held_out(folds, prepared, stage, place, k)
         numbers = folds.present[test]
         total[numbers] += decision
         count[numbers] += 1
@@ -275,7 +292,7 @@ def _judge(
         params = {name: np.asarray(value)[numbers] for name, value in task.score_params.items()}
         for j, loss in enumerate(losses):
             model = cls(**(template.get_params(deep=False) | {"loss": loss, "C": cost}))
-            model.__dict__.update(attributes(folds, prepared, stage, j, k), n_features_in_=folds.X.shape[1])
+            model.__dict__.update(attributes(folds, prepared, stage, (j, place, k)), n_features_in_=folds.X.shape[1])
             model.remember(X, decision[:, j])
             scores[j, k] = task.scorer(model, X, y, **params)
     with np.errstate(invalid="ignore"):
@@ -290,9 +307,9 @@ class _Race:
         self._best: list[np.ndarray | None] = [None] * n_losses
         self._worse = np.zeros(n_losses, dtype=int)
 
-    def still_in(self, values: np.ndarray) -> np.ndarray:
-        """Which of the losses go on, given their scores by split; the others are forgotten."""
-        for j, now in enumerate(values):
+    def still_in(self, scores: np.ndarray) -> np.ndarray:
+        """Which of the losses go on, given their scores for the next C by split."""
+        for j, now in enumerate(scores):
             best = self._best[j]
             if best is None or now.mean() >= best.mean():
                 self._best[j], self._worse[j] = now, 0
@@ -300,7 +317,9 @@ class _Race:
             loss = best - now
             error = loss.std(ddof=1) / np.sqrt(len(loss)) if len(loss) > 1 else np.inf
             self._worse[j] = self._worse[j] + 1 if loss.mean() > _CLEARLY_WORSE * error else 0
-        keep = self._worse < _IN_A_ROW
-        self._best = [best for best, kept in zip(self._best, keep, strict=True) if kept]
-        self._worse = self._worse[keep]
-        return keep
+        return self._worse < _IN_A_ROW
+
+    def forget(self, losses: np.ndarray) -> None:
+        """Leave these out from now on."""
+        self._best = [best for best, out in zip(self._best, losses, strict=True) if not out]
+        self._worse = self._worse[~losses]

@@ -27,8 +27,7 @@ from unisvm._search import Scores, Task, search
 from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.rows import MemoryRows
 
-# the default grids: powers of ten for C, and powers of four around "scale" for gamma
-_LEAST_C, _MOST_C = -2.0, 4.0
+# how far apart values of the default range of gamma are
 _GAMMA_FACTOR = 4.0
 DTYPES = [np.float64, np.float32]
 
@@ -38,6 +37,9 @@ class BaseSearch(BaseEstimator):
 
     _plain: ClassVar[type[BaseUniSVM]]
     _default_losses: ClassVar[tuple[str, ...]]
+    #: the default range of C
+    _least_C: ClassVar[float]
+    _most_C: ClassVar[float]
 
     # ------------------------------------------------------------------ the grid, checked before any work
 
@@ -63,7 +65,7 @@ class BaseSearch(BaseEstimator):
 
     def _costs(self) -> np.ndarray:
         if is_integer(self.Cs) and self.Cs >= 1:
-            return np.logspace(_LEAST_C, _MOST_C, self.Cs)
+            return np.geomspace(self._least_C, self._most_C, self.Cs)
         entries = _entries("Cs", self.Cs)
         for i, C in enumerate(entries):
             check_number(f"Cs[{i}]", C, 0, np.inf)

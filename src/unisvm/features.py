@@ -94,6 +94,9 @@ def check_positive_semidefinite(matrix: np.ndarray, *, refuse: bool) -> None:
     warnings.warn(f"{message} What is negative in it is left out.", UserWarning, stacklevel=2)
 
 
+Moments = tuple[np.ndarray, np.ndarray, float]
+
+
 @dataclass(frozen=True)
 class GramSample:
     """Second moments of the features in the orthonormal basis, over all rows or over a sample of them.
@@ -122,7 +125,7 @@ class GramSample:
         """The same moments, without what they were made from."""
         return replace(self, rows=None, features=None)
 
-    def moments(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    def moments(self, factors: np.ndarray) -> Moments:
         """Weighted means of p pᵀ, its lower triangle, of p and of 1, when the weights are multiplied by `factors`."""
         # most factors are often the least one, whose share of the moments is known
         least = factors.min()
@@ -141,7 +144,7 @@ def gram_of_all(rows, features: FeatureMap, built) -> GramSample:
         P = solve_triangular(factor, values.T, lower=True, check_finite=False)
         return _moments(P.T, np.ones(P.shape[1]) if weights is None else weights[:, 0])
 
-    gram, sums = rows.reduce(block, built, spread=False)
+    gram, sums = rows.reduce(block, built, n_columns=1, spread=False)
     diagonal = rows.weights @ rows.diagonal(features.kernel, np.arange(rows.n_rows))
     total = rows.total_weight
     return GramSample(sums / total, gram / total, _left_out(gram, diagonal))

@@ -15,8 +15,10 @@ from scipy.linalg import eigh
 
 from unisvm.features import FeatureMap, GramSample
 from unisvm.losses.base import Loss
-from unisvm.objective import Chosen, Objective, unit_of
-from unisvm.solvers import LBFGS, History, Result, StopReason
+from unisvm.majoriser import Majoriser
+from unisvm.objective import Chosen, Objective, curvature_of, unit_of
+from unisvm.solvers import LBFGS, History, StopReason
+from unisvm.solvers.lbfgs import best_least_squares
 from unisvm.solvers.result import Start
 
 
@@ -102,17 +104,53 @@ class ColumnMajorisers:
         return self._rotated(filtered, self._vectors)
 
 
+class GroupCoordinates:
+    """Coordinates for groups of columns.
+
+    Parameters
+    ----------
+    coordinates : sequence of Majoriser
+        One for each group.
+    group_of : ndarray of int
+        The group of each column, rising.
+    """
+
+    def __init__(self, coordinates: Sequence[Majoriser], group_of: np.ndarray):
+        self._coordinates = coordinates
+        self._group_of = group_of
+
+    def _each(self, method: str, W: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        result = np.empty_like(W)
+        edges = np.searchsorted(self._group_of[columns], np.arange(len(self._coordinates) + 1)).tolist()
+        for coordinates, (low, high) in zip(self._coordinates, pairwise(edges), strict=True):
+            if low < high:
+                result[:, low:high] = getattr(coordinates, method)(W[:, low:high])
+        return result
+
+    def to_weights(self, Z: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Coefficients in the orthonormal basis."""
+        return self._each("to_weights", Z, columns)
+
+    def from_weights(self, W: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """The inverse of `to_weights`."""
+        return self._each("from_weights", W, columns)
+
+    def gradient(self, gradient: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """The gradient in these coordinates, from that in the basis."""
+        return self._each("gradient", gradient, columns)
+
+
 class GridObjective(Objective):
-    """The regularised risks of every loss, split and output for one C; columns are in this order.
+    """The regularised risks of every loss, C, split and output; columns are in this order.
 
     Parameters
     ----------
     rows, features, feature_map, task, centre
         As in `Objective`.
     losses : sequence of Loss
+    costs : ndarray of shape (n_C,)
+        The values of C.
     layout : Layout
-    cost : float
-        C.
     """
 
     def __init__(
@@ -121,25 +159,29 @@ class GridObjective(Objective):
         features,
         feature_map: FeatureMap,
         losses: Sequence[Loss],
+        costs: np.ndarray,
         layout: Layout,
-        cost: float,
         task: str,
         centre: np.ndarray | None,
     ):
         super().__init__(rows, features, feature_map, losses[0], 0.0, task, centre)
-        self._losses = losses
-        self._loss_of, split_of, _ = np.indices((len(losses), *layout.target_of.shape)).reshape(3, -1)
-        self._target_of = np.tile(layout.target_of.ravel(), len(losses))
+        self.shape = (len(losses), len(costs), *layout.target_of.shape)
+        self.losses = losses
+        self._layout = layout
+        self.loss_of, cost_of, split_of, _ = np.indices(self.shape).reshape(4, -1)
+        #: columns that share loss and C
+        self.group_of = self.loss_of * len(costs) + cost_of
+        self._target_of = np.tile(layout.target_of.ravel(), len(losses) * len(costs))
         self._weight_of = layout.n_targets + split_of
         self._totals = layout.totals[split_of]
         self.n_columns = len(split_of)
         self.middle = None if layout.middle is None else layout.middle[self._target_of]
-        self.penalties = 1 / (2 * cost * self._totals)
+        self.penalties = 1 / (2 * costs[cost_of] * self._totals)
         self.constants = self._of_losses(lambda loss: loss.A)
 
     def _of_losses(self, what: Callable[[Loss], Any]) -> np.ndarray:
         """An attribute of each column's loss."""
-        return np.array([what(loss) for loss in self._losses])[self._loss_of]
+        return np.array([what(loss) for loss in self.losses])[self.loss_of]
 
     @property
     def units(self) -> np.ndarray:
@@ -150,9 +192,9 @@ class GridObjective(Objective):
         return self._of_losses(lambda loss: loss.has_jumps)
 
     def _choose(self, columns: np.ndarray) -> Chosen:
-        targets_of, weights_of, loss_of = self._target_of[columns], self._weight_of[columns], self._loss_of[columns]
-        edges = [0, *(np.flatnonzero(np.diff(loss_of)) + 1).tolist(), len(columns)]
-        runs = [(self._losses[loss_of[low]], slice(low, high)) for low, high in pairwise(edges)]
+        targets_of, weights_of, loss_of = self._target_of[columns], self._weight_of[columns], self.loss_of[columns]
+        edges = np.unique([0, *(np.flatnonzero(np.diff(loss_of)) + 1), len(columns)]).tolist()
+        runs = [(self.losses[loss_of[low]], slice(low, high)) for low, high in pairwise(edges)]
 
         def select(targets, weights):
             # the rows' own weights are in those of the splits
@@ -172,37 +214,66 @@ class GridObjective(Objective):
 
         return Chosen(select, value, value_and_derivative, self.penalties[columns], self._totals[columns])
 
+    def _block(self, dual: np.ndarray, intercept: np.ndarray, columns: np.ndarray) -> Callable[..., Any]:
+        """As for any objective, but rows that some splits leave out, all in the same way, do no work for them."""
+        blocks: dict[bytes, tuple[np.ndarray, Callable[..., Any]]] = {}
+        n_targets, of_columns = self._layout.n_targets, self._weight_of[columns]
+
+        def block(features, targets, weights):
+            counts = targets[:, n_targets:]
+            alike = (counts == counts[0]).all()
+            key = counts[0].tobytes() if alike else b""
+            if key not in blocks:
+                used = np.flatnonzero(targets[0, of_columns]) if alike else np.arange(len(columns))
+                blocks[key] = used, super(GridObjective, self)._block(dual[:, used], intercept[used], columns[used])
+            used, part = blocks[key]
+            n = len(columns)
+            results = np.zeros((features.shape[1], n), dtype=features.dtype), np.zeros(n), np.zeros(n)
+            if len(used):
+                for result, array in zip(results, part(features, targets, weights), strict=True):
+                    result[..., used] = array
+            return results
+
+        return block
+
+    def curvatures(self, sample: GramSample, W: np.ndarray) -> list[np.ndarray]:
+        """The curvature of each loss at each row of the sample, averaged over its columns."""
+        intercept = 0.0 if self.centre is None else (W[-1] - self.centre @ W[:-1]).astype(self.rows.dtype)
+        f = self._products(sample.features, self._body(W).astype(self.rows.dtype)) + intercept
+        u = self.residuals(f, sample.rows.targets.T[self._target_of].T)
+        return [
+            curvature_of(loss, part)
+            for loss, part in zip(self.losses, np.split(u, len(self.losses), axis=1), strict=True)
+        ]
+
     def _products(self, features: np.ndarray, dual: np.ndarray) -> np.ndarray:
         # stored by columns, so that the run of each loss lies together
         return (dual.T @ features.T).T
 
 
 class Stage(NamedTuple):
-    """The functions for one C, each array with axes for losses, splits and outputs behind its own.
+    """Functions for some values of C; each array has axes for losses, C, splits and outputs behind its own.
 
-    `dual` and `intercept` are in training units; `weights` is what the next stage starts from.
+    `dual` and `intercept` are in training units; `weights` is what another stage can start from.
     """
 
     dual: np.ndarray
     intercept: np.ndarray
     weights: np.ndarray
-    result: Result
-
-    @property
-    def n_unfinished(self) -> int:
-        """How many columns reached max_iter."""
-        return self.result.reasons.count(StopReason.MAX_ITER)
+    objective: np.ndarray
+    n_sweeps: np.ndarray
+    finished: np.ndarray
 
 
 class Grid:
-    """Solves stages, one C after another.
+    """Solves stages: all losses, splits and outputs for some values of C.
 
     Parameters
     ----------
     rows : row store
         Its targets are as `layout` says, best stored by columns.
     features, feature_map, sample
-        Of the rows.
+        Of the rows; the sample knows its rows.
     layout : Layout
     task : {"classification", "regression"}
     intercept : bool
@@ -216,17 +287,45 @@ class Grid:
         self._task = task
         self._spectrum = Spectrum(sample, intercept)
         self._centre = sample.mean if intercept else None
+        self._sample = sample
 
     def solve(
-        self, losses: Sequence[Loss], cost: float, start: np.ndarray | None, *, tol: float, max_iter: int
+        self, losses: Sequence[Loss], costs: np.ndarray, start: np.ndarray | None, *, tol: float, max_iter: int
     ) -> Stage:
-        """The functions for this C, from weights of a stage with the same losses, or from least squares."""
-        objective = GridObjective(*self._of_rows, losses, self._layout, cost, self._task, self._centre)
+        """The functions for these C, from weights for the same losses at another C, or from least squares if better."""
+        objective = GridObjective(*self._of_rows, losses, costs, self._layout, self._task, self._centre)
         majoriser = ColumnMajorisers(self._spectrum, objective.penalties, objective.constants, self._centre is not None)
-        weights = None if start is None else start.reshape(len(start), -1)
+        weights, value = best_least_squares(objective, majoriser)
+        if start is not None:
+            warm = np.repeat(start[:, :, None], len(costs), axis=2).reshape(len(start), -1)
+            reached = objective.values_along(warm, np.arange(objective.n_columns), np.ones(1))[0]
+            weights = np.where(reached < value, warm, weights)
         result = LBFGS().solve(
-            objective, majoriser, start=Start(weights), tol=tol, max_iter=max_iter, history=History()
+            objective,
+            majoriser,
+            start=Start(weights, self._coordinates(objective, weights), n_sweeps=2 if start is None else 3),
+            tol=tol,
+            max_iter=max_iter,
+            history=History(),
         )
         dual, intercept = objective.to_dual(result.weights)
-        shape = (len(losses), *self._layout.target_of.shape)
-        return Stage(dual.reshape(-1, *shape), intercept.reshape(shape), result.weights.reshape(-1, *shape), result)
+        finished = np.array([reason is not StopReason.MAX_ITER for reason in result.reasons])
+        return Stage(
+            *(
+                array.reshape(*array.shape[:-1], *objective.shape)
+                for array in (dual, intercept, result.weights, result.objective, result.n_sweeps, finished)
+            )
+        )
+
+    def _coordinates(self, objective: GridObjective, weights: np.ndarray) -> GroupCoordinates:
+        """The Hessian of each loss and C on the sample, where the stage starts."""
+        moments = [self._sample.moments(curvature) for curvature in objective.curvatures(self._sample, weights)]
+        penalties = objective.penalties.reshape(*objective.shape[:2], -1).mean(axis=2)
+        return GroupCoordinates(
+            [
+                Majoriser(self._sample, float(penalty), loss.A, self._centre is not None, of_loss)
+                for loss, of_loss, per_cost in zip(objective.losses, moments, penalties, strict=True)
+                for penalty in per_cost
+            ],
+            objective.group_of,
+        )

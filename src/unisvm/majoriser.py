@@ -11,17 +11,21 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from unisvm.features import GramSample
+from unisvm.features import GramSample, Moments
 
 
 class Coordinates(Protocol):
-    """What a solver asks of a majoriser, whether all columns share it or not; `columns` says which they are."""
+    """What a solver moves in, whether all columns share it or not; `columns` says which they are."""
 
     def to_weights(self, Z: np.ndarray, columns: np.ndarray) -> np.ndarray: ...
 
     def from_weights(self, W: np.ndarray, columns: np.ndarray) -> np.ndarray: ...
 
     def gradient(self, gradient: np.ndarray, columns: np.ndarray) -> np.ndarray: ...
+
+
+class Majorising(Coordinates, Protocol):
+    """Coordinates in which the quadratic above the objective is round."""
 
     def least_squares(self, correlation: np.ndarray) -> np.ndarray: ...
 
@@ -39,15 +43,13 @@ class Majoriser:
     A : float
         The loss's constant.
     intercept : bool
-    curvature : ndarray, optional
-        The curvature of the loss at each row of the sample, as a share of the most that A allows. With it, H is the
-        objective's own Hessian there: no longer a majoriser, but better coordinates.
+    moments : (ndarray, ndarray, float), optional
+        What `sample.moments` gives for the curvature of the loss at each row, as a share of the most that A allows.
+        With it, H is the objective's own Hessian there: no longer a majoriser, but better coordinates.
     """
 
-    def __init__(
-        self, sample: GramSample, penalty: float, A: float, intercept: bool, curvature: np.ndarray | None = None
-    ):
-        gram, sums, total = (sample.gram, sample.mean, 1.0) if curvature is None else sample.moments(curvature)
+    def __init__(self, sample: GramSample, penalty: float, A: float, intercept: bool, moments: Moments | None = None):
+        gram, sums, total = (sample.gram, sample.mean, 1.0) if moments is None else moments
         if intercept:
             gram = _about(sample.mean, gram, sums, total)
         self._factor = _cholesky(gram, 2 * A, 2 * penalty, free=int(intercept))

@@ -27,7 +27,7 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
         The losses to choose from. None stands for "squared_hinge", "smooth_hinge" and "saturating": the last stops
         listening to rows that are far on the wrong side.
     Cs : int or array-like, default=10
-        So many values from 0.01 to 10,000, or the values themselves.
+        So many values from 0.01 to 100, or the values themselves.
     gammas : int, array-like or str, default=5
         So many values a factor of 4 apart around "scale", or the values themselves. Kernels without a gamma ignore it.
     cv : int, splitter, iterable or None, default=None
@@ -87,6 +87,7 @@ memory_limit, n_jobs, verbose, random_state
 
     _plain = UniSVMClassifier
     _default_losses = ("squared_hinge", "smooth_hinge", "saturating")
+    _least_C, _most_C = 1e-2, 1e2
 
     def __init__(
         self,
@@ -244,7 +245,9 @@ class UniSVMRegressorCV(RegressorMixin, BaseSearch):
     losses : sequence of str or Loss, or None, default=None
         The losses to choose from. None stands for "least_squares", "huber" and "welsch": the last gives up on targets
         that are far off.
-    Cs, gammas, cv, refit, search, prune
+    Cs : int or array-like, default=10
+        So many values from 0.1 to 1000, or the values themselves.
+    gammas, cv, refit, search, prune
         As in `UniSVMClassifierCV`; the default folds are not stratified.
     scoring : str, callable or None, default="neg_median_absolute_error"
         Any scorer of scikit-learn. The default does not let wrong targets in the held-out folds decide; None is R².
@@ -281,6 +284,7 @@ n_jobs, verbose, random_state
 
     _plain = UniSVMRegressor
     _default_losses = ("least_squares", "huber", "welsch")
+    _least_C, _most_C = 1e-1, 1e3
 
     def __init__(
         self,

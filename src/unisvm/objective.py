@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -110,19 +110,23 @@ class Objective:
         )
 
     def curvature(self, W: np.ndarray) -> np.ndarray:
-        """The curvature of the loss at each row, as a share of the most that A allows, averaged over the columns.
-
-        It is that of a slope between two points, so that kinks count, and never less than a small share.
-        """
+        """The curvature of the loss at each row, as a share of the most that A allows, averaged over the columns."""
         dual, intercept = self.to_dual(W)
-        u = self.residuals(self._products(self.features, dual) + intercept, self.rows.targets)
-        rise = self.loss.derivative(u + _CURVATURE_STEP) - self.loss.derivative(u - _CURVATURE_STEP)
-        share = np.clip(rise / (4 * _CURVATURE_STEP * self.loss.A), 0, 1).mean(axis=1, dtype=np.float64)
-        return np.maximum(share, _LEAST_CURVATURE)
+        return curvature_of(
+            self.loss, self.residuals(self._products(self.features, dual) + intercept, self.rows.targets)
+        )
 
     def __call__(self, W: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and gradients at W, whose j-th column belongs to the targets' column ``columns[j]``."""
-        dual, intercept = self.to_dual(W)
+        chosen = self._choose(columns)
+        correlation, pulls, risk = self._sweep(self._block(*self.to_dual(W), columns), len(columns))
+        gradient = -self.correlation(correlation, pulls, chosen.total)
+        body = self._body(W)
+        gradient[: len(body)] += 2 * chosen.penalty * body
+        return chosen.penalty * np.einsum("ij,ij->j", body, body) + risk / chosen.total, gradient
+
+    def _block(self, dual: np.ndarray, intercept: np.ndarray, columns: np.ndarray) -> Callable[..., Any]:
+        """What a block of rows adds to the gradients on the landmarks, to those of the intercepts, and to the risks."""
         chosen = self._choose(columns)
 
         def block(features, targets, weights):
@@ -133,11 +137,7 @@ class Objective:
                 pull = pull * y
             return features.T @ pull, pull.sum(axis=0, dtype=np.float64), _weighted_sum(value, weights)
 
-        correlation, pulls, risk = self._sweep(block, len(columns))
-        gradient = -self.correlation(correlation, pulls, chosen.total)
-        body = self._body(W)
-        gradient[: len(body)] += 2 * chosen.penalty * body
-        return chosen.penalty * np.einsum("ij,ij->j", body, body) + risk / chosen.total, gradient
+        return block
 
     def values_along(self, W: np.ndarray, columns: np.ndarray, scales: np.ndarray) -> np.ndarray:
         """Values at each multiple of W, a row for each of `scales`: half a sweep for all of them."""
@@ -160,7 +160,7 @@ class Objective:
     def _sweep(self, block, n_columns: int) -> list[np.ndarray]:
         # BLAS takes a product with one column to the memory's limit; threads over blocks would wait for each other's
         # Python. With more columns BLAS uses its threads badly, and the losses are worth sharing out.
-        return self.rows.reduce(block, self.features, spread=n_columns > 1)
+        return self.rows.reduce(block, self.features, n_columns=n_columns, spread=n_columns > 1)
 
     def residuals(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
         """What the loss is a function of."""
@@ -213,6 +213,16 @@ class Objective:
         if self.centre is None:
             return body
         return np.concatenate([body, (intercept + self.centre @ body)[None]])
+
+
+def curvature_of(loss: Loss, u: np.ndarray) -> np.ndarray:
+    """The curvature of a loss at rows of residuals, as a share of the most that A allows, averaged over each row.
+
+    It is that of a slope between two points, so that kinks count, and never less than a small share.
+    """
+    rise = loss.derivative(u + _CURVATURE_STEP) - loss.derivative(u - _CURVATURE_STEP)
+    share = np.clip(rise / (4 * _CURVATURE_STEP * loss.A), 0, 1).mean(axis=1, dtype=np.float64)
+    return np.maximum(share, _LEAST_CURVATURE)
 
 
 class _Basis:

@@ -49,7 +49,9 @@ def test_curvature_makes_the_hessian(intercept):
     W = 0.3 * np.random.RandomState(1).randn(problem.P.shape[1] + intercept, 2)
     W[:, 1] = W[:, 0]
     small.rows.targets[:, 1] = small.rows.targets[:, 0]
-    coordinates = Majoriser(problem.sample, PENALTY, problem.loss.A, intercept, small.curvature(W))
+    coordinates = Majoriser(
+        problem.sample, PENALTY, problem.loss.A, intercept, problem.sample.moments(small.curvature(W))
+    )
     moves = 1e-4 * np.eye(len(W))
     gradients = [naive.slope(lambda w: problem.values(w, 0), W[:, 0] + move, 1e-4) for move in (*moves, *-moves)]
     hessian = (np.stack(gradients[: len(W)]) - np.stack(gradients[len(W) :])) / 2e-4
@@ -87,7 +89,7 @@ def test_nonconvex_loss_does_not_believe_a_sample_it_fits_too_well():
     rng = np.random.RandomState(0)
     problem = Problem(losses.get("saturating"), False)
     guide = explore(problem.objective, problem.majoriser, problem.sample, Start())
-    least_squares = best_least_squares(problem.objective, problem.majoriser)
+    least_squares, _ = best_least_squares(problem.objective, problem.majoriser)
     # the sample is all rows here: its solution holds
     assert not np.allclose(guide.weights, least_squares)
     rows = problem.objective.rows

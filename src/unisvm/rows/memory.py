@@ -16,6 +16,8 @@ from unisvm.rows.threads import run
 # A block of features is read twice in a sweep, the second time from the cache; smaller blocks cost more in waiting
 # for the interpreter's lock than they gain.
 _BLOCK_BYTES = 2**23
+# With many columns, what is computed for a block must stay in the cache as well.
+_BLOCK_ENTRIES = 2**18
 
 
 class MemoryRows:
@@ -29,13 +31,21 @@ class MemoryRows:
         Positive.
     n_threads : int
         Threads over blocks of rows.
+    order : ndarray of int, optional
+        The order in which blocks visit the rows, and in which features are kept. Rows that are treated alike belong
+        together.
     """
 
-    def __init__(self, X, targets: np.ndarray, weights: np.ndarray, n_threads: int = 1):
+    def __init__(
+        self, X, targets: np.ndarray, weights: np.ndarray, n_threads: int = 1, order: np.ndarray | None = None
+    ):
         self.X = X
         self.targets = targets
         self.weights = weights
         self.n_threads = n_threads
+        self._order = order
+        self._visited_targets = targets if order is None else np.asfortranarray(targets[order])
+        self._visited_weights = weights if order is None else weights[order]
         self._all_count_once = bool((weights == 1).all())
 
     @property
@@ -99,25 +109,27 @@ class MemoryRows:
         features = _in_small_pages((self.n_rows, width), self.dtype)
 
         def fill(low: int, high: int) -> None:
-            block(self.X[low:high], out=features[low:high])
+            rows = slice(low, high) if self._order is None else self._order[low:high]
+            block(self.X[rows], out=features[low:high])
 
         self._visit(fill, width)
         return features
 
     def reduce(
-        self, block: Callable[..., tuple[np.ndarray, ...]], features: np.ndarray, *, spread: bool
+        self, block: Callable[..., tuple[np.ndarray, ...]], features: np.ndarray, *, n_columns: int, spread: bool
     ) -> list[np.ndarray]:
         """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision.
 
-        The weights are a column, or None when every row counts once. With `spread` the threads work on different
+        The weights are a column, or None when every row counts once. `n_columns` is how many numbers a row is turned
+        into, which keeps the blocks small enough. With `spread` the threads work on different
         blocks; without, they are left to the products inside one block after the other.
         """
 
         def part(low: int, high: int) -> tuple[np.ndarray, ...]:
-            weights = None if self._all_count_once else self.weights[low:high, None]
-            return block(features[low:high], self.targets[low:high], weights)
+            weights = None if self._all_count_once else self._visited_weights[low:high, None]
+            return block(features[low:high], self._visited_targets[low:high], weights)
 
-        sums = self._visit(part, features.shape[1], self.n_threads if spread else 1)
+        sums = self._visit(part, features.shape[1], self.n_threads if spread else 1, n_columns)
         return [reduce(np.add, parts) for parts in zip(*sums, strict=True)]
 
     def values(
@@ -125,15 +137,20 @@ class MemoryRows:
     ) -> np.ndarray:
         """What `block` makes of the features of the rows of these numbers, in their order."""
         length = max(64, _BLOCK_BYTES // (features.shape[1] * features.itemsize))
+        if self._order is not None:
+            indices = np.argsort(self._order)[indices]
 
         def part(low: int) -> np.ndarray:
             return block(features[indices[low : low + length]])
 
         return np.concatenate(run([partial(part, low) for low in range(0, len(indices), length)], self.n_threads))
 
-    def _visit(self, block: Callable[[int, int], Any], width: int, n_tasks: int | None = None) -> list[Any]:
+    def _visit(
+        self, block: Callable[[int, int], Any], width: int, n_tasks: int | None = None, n_columns: int = 1
+    ) -> list[Any]:
         """Run `block(low, high)` over all rows; the sums of what it returned, one for each thread or task."""
-        length = int(np.clip(_BLOCK_BYTES // (width * self.dtype.itemsize), 64, 2**16))
+        length = min(_BLOCK_BYTES // (width * self.dtype.itemsize), _BLOCK_ENTRIES // n_columns)
+        length = int(np.clip(length, 64, 2**16))
         starts = range(0, self.n_rows, length)
         shares = np.array_split(np.asarray(starts), min(n_tasks or self.n_threads, len(starts)))
 

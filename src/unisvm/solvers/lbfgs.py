@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from unisvm.majoriser import Coordinates
+from unisvm.majoriser import Majorising
 from unisvm.objective import Objective
 from unisvm.rows.threads import blas_threads
 from unisvm.solvers.result import History, Result, Start, StopReason, relative_decrease
@@ -58,7 +58,7 @@ class LBFGS:
     def solve(
         self,
         objective: Objective,
-        majoriser: Coordinates,
+        majoriser: Majorising,
         *,
         start: Start,
         tol: float,
@@ -88,7 +88,7 @@ class LBFGS:
         weights = start.weights
         if weights is None:
             n_sweeps += 2
-            weights = best_least_squares(objective, majoriser)
+            weights, _ = best_least_squares(objective, majoriser)
         every = np.arange(q)
         first = evaluate(coordinates.from_weights(weights, every), every)
         noise = 10 * np.finfo(objective.rows.dtype).eps
@@ -187,8 +187,8 @@ class _Columns:
         self.remaining = np.where(fresh, -0.5 * _dot(at.gradient, self.direction), self.remaining)
 
 
-def best_least_squares(objective: Objective, majoriser: Coordinates) -> np.ndarray:
-    """The least-squares solution, or another near it where the objective is lower, for each column."""
+def best_least_squares(objective: Objective, majoriser: Majorising) -> tuple[np.ndarray, np.ndarray]:
+    """The least-squares solution of each column, or another near it where the objective is lower, and its value."""
     q = objective.n_columns
     scales = np.asarray(_MARGIN_SCALES if objective.margins else [1.0])
     solutions = majoriser.least_squares(objective.correlate_targets())
@@ -197,7 +197,8 @@ def best_least_squares(objective: Objective, majoriser: Coordinates) -> np.ndarr
     # candidates by column of targets: every multiple of every solution
     values = values.reshape(len(scales) * n_solutions, q)
     best = values.argmin(axis=0)
-    return scales[best // n_solutions] * solutions[:, best % n_solutions * q + np.arange(q)]
+    weights = scales[best // n_solutions] * solutions[:, best % n_solutions * q + np.arange(q)]
+    return weights, values[best, np.arange(q)]
 
 
 class _Pairs:

@@ -24,8 +24,8 @@ def explore(objective: Objective, majoriser: Majoriser, sample: GramSample, star
     """Where to start and in which coordinates, from the rows of `sample`; a given start remains it."""
     small = objective.on_sample(sample)
     result = LBFGS().solve(small, majoriser, start=start, tol=1e-3, max_iter=_MOST_ITERATIONS, history=History())
-    curvature = small.curvature(result.weights)
-    coordinates = Majoriser(sample, objective.penalty, objective.loss.A, objective.centre is not None, curvature)
+    moments = sample.moments(small.curvature(result.weights))
+    coordinates = Majoriser(sample, objective.penalty, objective.loss.A, objective.centre is not None, moments)
     if start.weights is not None:
         return Start(start.weights, coordinates)
     if objective.loss.is_convex:
@@ -35,5 +35,5 @@ def explore(objective: Objective, majoriser: Majoriser, sample: GramSample, star
     believed = on_all <= _BELIEVED * result.objective
     if believed.all():
         return Start(result.weights, coordinates, n_sweeps=1)
-    weights = np.where(believed, result.weights, best_least_squares(objective, majoriser))
+    weights = np.where(believed, result.weights, best_least_squares(objective, majoriser)[0])
     return Start(weights, coordinates, n_sweeps=3)

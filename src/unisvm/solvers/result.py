@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unisvm.majoriser import Majoriser
+from unisvm.majoriser import Coordinates
 
 
 class StopReason(Enum):
@@ -46,7 +46,7 @@ class Start(NamedTuple):
     """
 
     weights: np.ndarray | None = None
-    coordinates: Majoriser | None = None
+    coordinates: Coordinates | None = None
     n_sweeps: int = 0
 
 
