@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
-from unisvm.features import FeatureMap, GramSample
+from unisvm.features import FeatureMap, GramSample, Moments
 from unisvm.losses.base import Loss
-from unisvm.majoriser import Majoriser
 from unisvm.objective import Chosen, Objective, curvature_of, unit_of
 from unisvm.solvers import LBFGS, History, StopReason
 from unisvm.solvers.lbfgs import best_least_squares
@@ -51,80 +50,132 @@ class Layout(NamedTuple):
 
 
 class Spectrum:
-    """Eigenvalues and -vectors of the features' second moments about their mean, to which C and A only add scales."""
+    """Eigenvalues and -vectors of second moments of the features about their mean, to which λ and A only add scales.
 
-    def __init__(self, sample: GramSample, intercept: bool):
-        gram = sample.gram - np.tril(np.outer(sample.mean, sample.mean)) if intercept else sample.gram
-        values, self.vectors = eigh(gram, lower=True, driver="evd", check_finite=False)
-        self.values = np.maximum(values, 0.0)
+    Parameters
+    ----------
+    moments : (ndarray, ndarray, float)
+        Of p pᵀ, its lower triangle, of p and of 1.
+    centre : ndarray or None
+        Where the intercept of the weights is the value of f; None without an intercept.
+    dtype : dtype
+        The precision of the vectors, that of the features.
+    """
+
+    def __init__(self, moments: Moments, centre: np.ndarray | None, dtype: np.dtype):
+        gram, sums, self.total = moments
+        self.shift = None
+        if centre is not None:
+            # about their own mean, the intercept is a coordinate apart
+            gram = gram - np.tril(np.outer(sums, sums / self.total))
+            self.shift = sums / self.total - centre
+        values, self.vectors = eigh(gram.astype(dtype), lower=True, driver="evd", check_finite=False)
+        # what is lost in single precision is no more than in the features themselves
+        self.values = np.maximum(values, 0.0).astype(np.float64)
+
+    def turn(self, W: np.ndarray) -> np.ndarray:
+        """Vᵀ w."""
+        return self.vectors.T @ W.astype(self.vectors.dtype, copy=False)
+
+    def turn_back(self, W: np.ndarray) -> np.ndarray:
+        """V w."""
+        return self.vectors @ W.astype(self.vectors.dtype, copy=False)
 
 
-class ColumnMajorisers:
-    """The majorisers of columns that differ in penalty and loss, in the coordinates of one spectrum.
+class EigenMap:
+    """The feature map whose basis are the eigenvectors of the features' moments, as one matrix.
+
+    Parameters
+    ----------
+    feature_map : FeatureMap
+    spectrum : Spectrum
+        Of the features in the basis of `feature_map`.
+    """
+
+    def __init__(self, feature_map: FeatureMap, spectrum: Spectrum):
+        dtype = spectrum.vectors.dtype
+        self._matrix = feature_map.to_dual(spectrum.vectors.astype(np.float64)).astype(dtype)
+
+    def to_dual(self, W: np.ndarray) -> np.ndarray:
+        """Coefficients of K(x, B)."""
+        return self._matrix @ W.astype(self._matrix.dtype)
+
+    def from_values(self, values: np.ndarray) -> np.ndarray:
+        """Coefficients of the function with these values at the landmarks."""
+        return (self._matrix.T @ values.astype(self._matrix.dtype)).astype(np.float64)
+
+
+class ColumnCoordinates:
+    """Coordinates of columns that differ in penalty and loss, but share a spectrum.
 
     Parameters
     ----------
     spectrum : Spectrum
     penalties, constants : ndarray of shape (n_columns,)
         λ and A of each column.
-    intercept : bool
+    turned : bool
+        Whether weights are in the spectrum's own basis.
     """
 
-    def __init__(self, spectrum: Spectrum, penalties: np.ndarray, constants: np.ndarray, intercept: bool):
-        self._vectors = spectrum.vectors
+    def __init__(self, spectrum: Spectrum, penalties: np.ndarray, constants: np.ndarray, *, turned: bool):
+        self._turn, self._turn_back = (_same, _same) if turned else (spectrum.turn, spectrum.turn_back)
+        self._shift = spectrum.shift
         self._constants = constants
         squares = 2 * (penalties + np.outer(spectrum.values, constants))
-        if intercept:
-            squares = np.concatenate([squares, 2 * constants[None]])
+        if self._shift is not None:
+            squares = np.concatenate([squares, 2 * spectrum.total * constants[None]])
         self._scales = np.sqrt(squares)
 
-    def _rotated(self, W: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-        """The vectors times the body of W; the intercepts are coordinates of their own."""
-        r = len(vectors)
-        turned = vectors @ W[:r]
-        return turned if len(W) == r else np.concatenate([turned, W[r:]])
-
     def to_weights(self, Z: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Coefficients in the orthonormal basis."""
-        return self._rotated(Z / self._scales[:, columns], self._vectors)
+        """Coefficients in the basis."""
+        scaled = Z / self._scales[:, columns]
+        if self._shift is None:
+            return self._turn_back(scaled)
+        body = self._turn_back(scaled[:-1])
+        return np.concatenate([body, scaled[-1:] - self._shift @ body])
 
     def from_weights(self, W: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """The inverse of `to_weights`."""
-        return self._rotated(W, self._vectors.T) * self._scales[:, columns]
+        if self._shift is None:
+            return self._turn(W) * self._scales[:, columns]
+        turned = np.concatenate([self._turn(W[:-1]), W[-1:] + self._shift @ W[:-1]])
+        return turned * self._scales[:, columns]
 
     def gradient(self, gradient: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """The gradient in these coordinates, from that in the basis."""
-        return self._rotated(gradient, self._vectors.T) / self._scales[:, columns]
+        if self._shift is None:
+            return self._turn(gradient) / self._scales[:, columns]
+        body = self._turn(gradient[:-1] - np.outer(self._shift, gradient[-1]))
+        return np.concatenate([body, gradient[-1:]]) / self._scales[:, columns]
 
     def least_squares(self, correlation: np.ndarray) -> np.ndarray:
         """The least-squares solutions, given the mean of y times the features, one or more for each column."""
-        times = correlation.shape[1] // len(self._constants)
-        filtered = self._rotated(correlation, self._vectors.T)
-        filtered *= np.tile(2 * self._constants / self._scales**2, times)
-        return self._rotated(filtered, self._vectors)
+        n_columns = len(self._constants)
+        every = np.tile(np.arange(n_columns), correlation.shape[1] // n_columns)
+        return self.to_weights(2 * self._constants[every] * self.gradient(correlation, every), every)
 
 
-class GroupCoordinates:
-    """Coordinates for groups of columns.
+class CoordinatesByLoss:
+    """Coordinates of columns whose losses have a spectrum each.
 
     Parameters
     ----------
-    coordinates : sequence of Majoriser
-        One for each group.
-    group_of : ndarray of int
-        The group of each column, rising.
+    coordinates : sequence of ColumnCoordinates
+        One for each loss, for its columns.
+    loss_of : ndarray of int
+        The loss of each column, rising.
     """
 
-    def __init__(self, coordinates: Sequence[Majoriser], group_of: np.ndarray):
+    def __init__(self, coordinates: Sequence[ColumnCoordinates], loss_of: np.ndarray):
         self._coordinates = coordinates
-        self._group_of = group_of
+        self._loss_of = loss_of
+        self._first = np.searchsorted(loss_of, np.arange(len(coordinates)))
 
     def _each(self, method: str, W: np.ndarray, columns: np.ndarray) -> np.ndarray:
         result = np.empty_like(W)
-        edges = np.searchsorted(self._group_of[columns], np.arange(len(self._coordinates) + 1)).tolist()
-        for coordinates, (low, high) in zip(self._coordinates, pairwise(edges), strict=True):
-            if low < high:
-                result[:, low:high] = getattr(coordinates, method)(W[:, low:high])
+        for loss in np.unique(self._loss_of[columns]).tolist():
+            own = self._loss_of[columns] == loss
+            result[:, own] = getattr(self._coordinates[loss], method)(W[:, own], columns[own] - self._first[loss])
         return result
 
     def to_weights(self, Z: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -157,7 +208,7 @@ class GridObjective(Objective):
         self,
         rows,
         features,
-        feature_map: FeatureMap,
+        feature_map: EigenMap,
         losses: Sequence[Loss],
         costs: np.ndarray,
         layout: Layout,
@@ -169,8 +220,6 @@ class GridObjective(Objective):
         self.losses = losses
         self._layout = layout
         self.loss_of, cost_of, split_of, _ = np.indices(self.shape).reshape(4, -1)
-        #: columns that share loss and C
-        self.group_of = self.loss_of * len(costs) + cost_of
         self._target_of = np.tile(layout.target_of.ravel(), len(losses) * len(costs))
         self._weight_of = layout.n_targets + split_of
         self._totals = layout.totals[split_of]
@@ -282,19 +331,23 @@ class Grid:
     def __init__(
         self, rows, features, feature_map: FeatureMap, sample: GramSample, layout: Layout, task: str, intercept: bool
     ):
-        self._of_rows = (rows, features, feature_map)
         self._layout = layout
         self._task = task
-        self._spectrum = Spectrum(sample, intercept)
-        self._centre = sample.mean if intercept else None
-        self._sample = sample
+        # all weights are in the basis of eigenvectors, where a majoriser is diagonal whatever C and loss
+        spectrum = Spectrum((sample.gram, sample.mean, 1.0), sample.mean if intercept else None, rows.dtype)
+        self._spectrum = spectrum
+        self._of_rows = (rows, features, EigenMap(feature_map, spectrum))
+        self._sample = sample.turned(spectrum.vectors, spectrum.values, intercept)
+        self._centre = self._sample.mean if intercept else None
+        if intercept:
+            spectrum.shift = np.zeros(len(sample.mean))
 
     def solve(
         self, losses: Sequence[Loss], costs: np.ndarray, start: np.ndarray | None, *, tol: float, max_iter: int
     ) -> Stage:
         """The functions for these C, from weights for the same losses at another C, or from least squares if better."""
         objective = GridObjective(*self._of_rows, losses, costs, self._layout, self._task, self._centre)
-        majoriser = ColumnMajorisers(self._spectrum, objective.penalties, objective.constants, self._centre is not None)
+        majoriser = ColumnCoordinates(self._spectrum, objective.penalties, objective.constants, turned=True)
         weights, value = best_least_squares(objective, majoriser)
         if start is not None:
             warm = np.repeat(start[:, :, None], len(costs), axis=2).reshape(len(start), -1)
@@ -317,15 +370,17 @@ class Grid:
             )
         )
 
-    def _coordinates(self, objective: GridObjective, weights: np.ndarray) -> GroupCoordinates:
-        """The Hessian of each loss and C on the sample, where the stage starts."""
-        moments = [self._sample.moments(curvature) for curvature in objective.curvatures(self._sample, weights)]
-        penalties = objective.penalties.reshape(*objective.shape[:2], -1).mean(axis=2)
-        return GroupCoordinates(
-            [
-                Majoriser(self._sample, float(penalty), loss.A, self._centre is not None, of_loss)
-                for loss, of_loss, per_cost in zip(objective.losses, moments, penalties, strict=True)
-                for penalty in per_cost
-            ],
-            objective.group_of,
-        )
+    def _coordinates(self, objective: GridObjective, weights: np.ndarray) -> CoordinatesByLoss:
+        """Those of the Hessian of each loss on the sample, where the stage starts."""
+        coordinates = []
+        for loss, curvature in enumerate(objective.curvatures(self._sample, weights)):
+            own = objective.loss_of == loss
+            spectrum = Spectrum(self._sample.moments(curvature), self._centre, objective.rows.dtype)
+            coordinates.append(
+                ColumnCoordinates(spectrum, objective.penalties[own], objective.constants[own], turned=False)
+            )
+        return CoordinatesByLoss(coordinates, objective.loss_of)
+
+
+def _same(W: np.ndarray) -> np.ndarray:
+    return W

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from unisvm.features import FeatureMap, GramSample
+from unisvm.features import GramSample
 from unisvm.losses.base import CLASSIFICATION, REGRESSION, Loss
 
 # real targets further than this from their median, in units of their robust scale, are outliers to the start
@@ -15,6 +15,14 @@ _INLIERS = 3.0
 # residuals this far apart tell the curvature of a loss; labels and robustly scaled targets have the same units
 _CURVATURE_STEP = 0.2
 _LEAST_CURVATURE = 0.05
+
+
+class Basis(Protocol):
+    """What turns coefficients in an orthonormal basis into those on the features, and gradients back."""
+
+    def to_dual(self, W: np.ndarray) -> np.ndarray: ...
+
+    def from_values(self, values: np.ndarray) -> np.ndarray: ...
 
 
 class Chosen(NamedTuple):
@@ -59,7 +67,7 @@ class Objective:
         self,
         rows,
         features,
-        feature_map: FeatureMap | _Basis,
+        feature_map: Basis,
         loss: Loss,
         penalty: float,
         task: str,
@@ -101,7 +109,7 @@ class Objective:
         return Objective(
             sample.rows,
             sample.features,
-            _Basis(),
+            _Orthonormal(),
             self.loss,
             self.penalty,
             CLASSIFICATION if self.margins else REGRESSION,
@@ -225,7 +233,7 @@ def curvature_of(loss: Loss, u: np.ndarray) -> np.ndarray:
     return np.maximum(share, _LEAST_CURVATURE)
 
 
-class _Basis:
+class _Orthonormal:
     """The feature map of features that are in the orthonormal basis already."""
 
     def to_dual(self, W: np.ndarray) -> np.ndarray:

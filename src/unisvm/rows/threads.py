@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from threading import Lock
@@ -78,11 +79,27 @@ def one_if_small(n_multiplications: float) -> AbstractContextManager[None]:
     return blas_threads(1) if n_multiplications < _WORTH_WAKING else nullcontext()
 
 
+@cache
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    # starting threads anew takes longer than a sweep over few rows
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="unisvm")
+
+
+if hasattr(os, "register_at_fork"):
+    # a child process has none of the threads of its parent
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
 def run(tasks: Iterable[Callable[[], T]], n_threads: int) -> list[T]:
     """Results of the tasks, in order; the threads are spent on the tasks, or on the products inside a single one."""
     tasks = list(tasks)
     if n_threads == 1 or len(tasks) == 1:
         with blas_threads(n_threads):
             return [task() for task in tasks]
-    with blas_threads(1), ThreadPoolExecutor(n_threads) as pool:
-        return [future.result() for future in [pool.submit(task) for task in tasks]]
+    with blas_threads(1):
+        futures = [_pool(n_threads).submit(task) for task in tasks]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            # when one has failed, the others are not left running behind the caller's back
+            wait(futures)

@@ -1,0 +1,86 @@
+"""What a grid costs: beside one fit, beside GridSearchCV over SVC, and a 10 × 10 grid of gamma and C.
+
+UNISVM_DATA=folder python benchmarks/grid_cost.py [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+from time import perf_counter
+
+import numpy as np
+from sklearn.datasets import make_classification
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+
+from unisvm import UniSVMClassifier, UniSVMClassifierCV, datasets
+
+FIVE_LOSSES = ["squared_hinge", "smooth_hinge", "saturating", "logistic", "quadratic_ramp"]
+GAMMAS = [0.25, 0.5, 1.0, 2.0, 4.0]
+
+
+def seconds(function, repeats: int = 1) -> tuple[float, object]:
+    """The median time, and what the function returned last."""
+    times = []
+    for _ in range(repeats):
+        started = perf_counter()
+        result = function()
+        times.append(perf_counter() - started)
+    return float(np.median(times)), result
+
+
+def beside_one_fit(X, y) -> None:
+    one, _ = seconds(lambda: UniSVMClassifier(rank=500, gamma=1.0, random_state=0).fit(X, y), repeats=5)
+    print(f"one fit, rank 500: {one:.2f} s")
+
+    def grid(gammas):
+        return UniSVMClassifierCV(FIVE_LOSSES, gammas=gammas, rank=500, random_state=0, cv=5).fit(X, y)
+
+    single, _ = seconds(lambda: grid([1.0]))
+    print(f"10 C x 5 losses x 5 folds, one gamma: {single:.2f} s = {single / one:.1f} fits (at most 15)")
+    several, model = seconds(lambda: grid(GAMMAS))
+    print(
+        f"the same for 5 gammas: {several:.2f} s = {several / single:.2f} x that (at most 5); best {model.best_params_}"
+    )
+
+
+def beside_svc(X, y, X_test, y_test) -> None:
+    costs = np.geomspace(0.01, 100, 10)
+    ours, model = seconds(lambda: UniSVMClassifierCV(Cs=costs, gammas=GAMMAS, cv=5, random_state=0).fit(X, y))
+    theirs, peer = seconds(lambda: GridSearchCV(SVC(), {"C": costs, "gamma": GAMMAS}, cv=5, n_jobs=2).fit(X, y))
+    accuracy, theirs_accuracy = (100 * chosen.score(X_test, y_test) for chosen in (model, peer))
+    print(
+        f"{len(X)} rows, 10 C x 5 gammas x 5 folds: GridSearchCV(SVC) {theirs:.1f} s, ours with three losses "
+        f"{ours:.1f} s: {theirs / ours:.1f} x (at least 20); held out {theirs_accuracy:.2f} % and {accuracy:.2f} %"
+    )
+
+
+def ten_by_ten() -> None:
+    X, y = make_classification(5000, 20, n_informative=10, random_state=0)
+    for losses in (["smooth_hinge"], None):
+        time, model = seconds(lambda losses=losses: UniSVMClassifierCV(losses, gammas=10, random_state=0).fit(X, y))
+        print(
+            f"10 C x 10 gammas x 5 folds on 5000 x 20, {'one loss' if losses else 'three losses'}: {time:.1f} s "
+            f"(under 10), best {model.best_params_}, score {model.best_score_:.4f}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="*", default=["fit", "svc", "ten"], choices=["fit", "svc", "ten"])
+    parts = parser.parse_args().parts
+    data = datasets.load("ijcnn1")
+    X, X_test = (data[name].astype(np.float32) for name in ("X_train", "X_test"))
+    y, y_test = data["y_train"], data["y_test"]
+    UniSVMClassifierCV(Cs=2, gammas=1, rank=50).fit(X[:1000], y[:1000])
+    if "ten" in parts:
+        ten_by_ten()
+    if "fit" in parts:
+        beside_one_fit(X, y)
+    if "svc" in parts:
+        chosen = np.random.RandomState(0).permutation(len(X))[:10_000]
+        beside_svc(X[chosen], y[chosen], X_test, y_test)
+
+
+if __name__ == "__main__":
+    main()
