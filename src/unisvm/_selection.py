@@ -169,6 +169,7 @@ class BaseSearch(BaseEstimator):
             best.set_params(verbose=self.verbose)
             self.best_estimator_ = best.fit(X, y, sample_weight)
             self.refit_time_ = perf_counter() - started
+            self.n_iter_ = self.best_estimator_.n_iter_
         return scores, task.weights
 
     def _scorer(self):
@@ -205,6 +206,10 @@ class BaseSearch(BaseEstimator):
     def _rows(self, X):
         """X as the best estimator takes it."""
         check_is_fitted(self)
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError(
+                f"{type(self).__name__} was fitted with refit=False: there is nothing to predict with."
+            )
         return validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
 
     def predict(self, X):
@@ -254,7 +259,7 @@ class BaseSearch(BaseEstimator):
         return self.scorer_(self.best_estimator_, X, y, **params)
 
     def __sklearn_is_fitted__(self):
-        return hasattr(self, "best_estimator_") or hasattr(self, "cv_results_")
+        return hasattr(self, "cv_results_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

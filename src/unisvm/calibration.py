@@ -19,7 +19,7 @@ class Sigmoid:
     >>> decision = np.array([-2.0, -1.0, 0.5, -0.5, 1.0, 2.0])
     >>> positive = np.array([False, False, False, True, True, True])
     >>> Sigmoid().fit(decision, positive).predict(np.array([-3.0, 0.0, 3.0])).round(2)
-    array([0.11, 0.5 , 0.89])
+    array([0.13, 0.5 , 0.87])
     """
 
     def fit(self, decision: np.ndarray, positive: np.ndarray, weights: np.ndarray | None = None) -> Sigmoid:

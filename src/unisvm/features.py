@@ -150,7 +150,7 @@ def gram_of_all(rows, features: FeatureMap, built) -> GramSample:
         P = solve_triangular(factor, values.T, lower=True, check_finite=False)
         return _moments(P.T, np.ones(P.shape[1]) if weights is None else weights[:, 0])
 
-    gram, sums = rows.reduce(block, built, n_columns=1, spread=False)
+    gram, sums = rows.reduce(block, built, spread=False)
     diagonal = rows.weights @ rows.diagonal(features.kernel, np.arange(rows.n_rows))
     total = rows.total_weight
     return GramSample(sums / total, gram / total, _left_out(gram, diagonal))

@@ -66,6 +66,8 @@ memory_limit, n_jobs, verbose, random_state
     scorer_ : callable
     refit_time_ : float
         Seconds.
+    n_iter_ : int
+        Iterations of the refit.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -261,7 +263,7 @@ n_jobs, verbose, random_state
         The best cell fitted on all rows.
     oof_decision_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
         Predictions of the best cell for the rows that its folds left out.
-    best_params_, best_score_, best_index_, cv_results_, C_, gamma_, loss_, n_splits_, scorer_, refit_time_
+    best_params_, best_score_, best_index_, cv_results_, C_, gamma_, loss_, n_splits_, scorer_, refit_time_, n_iter_
         As in `UniSVMClassifierCV`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str

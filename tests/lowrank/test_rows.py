@@ -67,7 +67,7 @@ def test_sums_over_blocks_are_sums_over_rows(store, small_blocks, m, n_threads, 
         assert len(features) == len(targets) == len(weights) <= 64
         return features.T @ (weights * targets), weights.sum(), (weights * targets).sum(axis=0)
 
-    product, total, sums = rows.reduce(block, features, n_columns=1, spread=True)
+    product, total, sums = rows.reduce(block, features, spread=True)
     exact = features.astype(float)
     assert product.dtype == total.dtype == np.float64
     tolerance = {"rtol": 1e-4, "atol": 1e-3} if dtype == np.float32 else {"rtol": 1e-10, "atol": 1e-10}
@@ -89,7 +89,7 @@ def test_sums_accumulate_in_double_precision(store, small_blocks):
 
 def test_what_a_block_returns_is_not_written_to(store, small_blocks):
     shared = np.ones(2)
-    (total,) = store(np.zeros((200, 1))).reduce(lambda *block: (shared,), np.zeros((200, 1)), n_columns=1, spread=True)
+    (total,) = store(np.zeros((200, 1))).reduce(lambda *block: (shared,), np.zeros((200, 1)), spread=True)
     np.testing.assert_array_equal(total, [4, 4])
     np.testing.assert_array_equal(shared, [1, 1])
 
@@ -112,7 +112,7 @@ def test_an_error_in_a_block_reaches_the_caller(store, small_blocks):
 
     for n_threads in (1, 2):
         with pytest.raises(ZeroDivisionError, match="in a block"):
-            store(np.zeros((300, 1)), n_threads=n_threads).reduce(block, np.zeros((300, 1)), n_columns=1, spread=True)
+            store(np.zeros((300, 1)), n_threads=n_threads).reduce(block, np.zeros((300, 1)), spread=True)
 
 
 # ---------------------------------------------------------------------- samples

@@ -4,5 +4,6 @@ As in scikit-learn, a display holds the numbers and draws them on demand.
 """
 
 from unisvm.plotting.loss import LossDisplay
+from unisvm.plotting.path import PathDisplay
 
-__all__ = ["LossDisplay"]
+__all__ = ["LossDisplay", "PathDisplay"]

@@ -100,7 +100,7 @@ class LossDisplay:
         >>> display.value
         array([1.  , 0.75, 0.  , 0.75, 1.  ])
         """
-        _require_matplotlib()
+        require_matplotlib()
         loss = losses.get(loss)
         u = _residuals(limits, n_points)
         value, parabola = loss.value(u), loss.A * u**2
@@ -129,7 +129,7 @@ class LossDisplay:
         -------
         self : LossDisplay
         """
-        pyplot = _require_matplotlib()
+        pyplot = require_matplotlib()
         if ax is None:
             _, ax = pyplot.subplots()
 
@@ -175,9 +175,10 @@ def _values_of(function, u: np.ndarray) -> np.ndarray:
     return values
 
 
-def _require_matplotlib():
+def require_matplotlib():
+    """matplotlib.pyplot, or an error that says how to get it."""
     try:
         import matplotlib.pyplot
     except ImportError as error:
-        raise ImportError("LossDisplay draws with matplotlib. Install it with: pip install 'unisvm[plot]'") from error
+        raise ImportError("Displays draw with matplotlib. Install it with: pip install 'unisvm[plot]'") from error
     return matplotlib.pyplot

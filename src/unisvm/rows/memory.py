@@ -116,7 +116,7 @@ class MemoryRows:
         return features
 
     def reduce(
-        self, block: Callable[..., tuple[np.ndarray, ...]], features: np.ndarray, *, n_columns: int, spread: bool
+        self, block: Callable[..., tuple[np.ndarray, ...]], features: np.ndarray, *, spread: bool, n_columns: int = 1
     ) -> list[np.ndarray]:
         """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision.
 
