@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from numbers import Integral
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,6 +112,8 @@ class BaseUniSVM(KernelEstimator):
         self._requested_kernel()
         solvers.get(self.solver)
         parse_memory(self.memory_limit)
+        if self.scratch_dir is not None and not Path(self.scratch_dir).is_dir():
+            raise ValueError(f"scratch_dir must be a folder that is there, got {self.scratch_dir!r}.")
         if isinstance(self.landmarks, str):
             one_of("landmark rule", self.landmarks, landmarks.RULES)
         if not isinstance(self.verbose, Integral):
@@ -135,7 +138,8 @@ class BaseUniSVM(KernelEstimator):
         n_threads = count_threads(self.n_jobs)
         rng = check_random_state(self.random_state)
         report = Report(self.verbose)
-        rows = MemoryRows(X, np.ascontiguousarray(targets, dtype=X.dtype), weights, n_threads)
+        targets = np.ascontiguousarray(targets, dtype=X.dtype)
+        rows = MemoryRows(X, targets, weights, n_threads, scratch_dir=self.scratch_dir)
         penalty = 1 / (2 * self.C * rows.total_weight)
         solver = solvers.get(self.solver)
         loss = losses.get(self.loss)
@@ -197,10 +201,10 @@ class BaseUniSVM(KernelEstimator):
         with report.stage("landmarks"):
             chosen = self._landmarks(rows, kernel, every_row, present, rng)
             vectors = chosen.vectors.astype(np.float64)
-            self._check_memory(rows, vectors.shape[0], solver, beside)
+            room = self._room_for_features(rows, vectors.shape[0], solver, beside)
             feature_map = FeatureMap(kernel, chosen.points, kernel.against(chosen.points)(vectors), rows.dtype)
         with report.stage("features"):
-            features = rows.build(feature_map.block, feature_map.rank)
+            features = rows.build(feature_map.block, feature_map.rank, room)
         with report.stage("moments"):
             stored = None if chosen.stored is None else chosen.stored[feature_map.kept]
             sample = _second_moments(
@@ -261,15 +265,22 @@ class BaseUniSVM(KernelEstimator):
             raise ValueError(f"The landmarks have {points.shape[1]} columns, but X has {every_row.shape[1]}.")
         return _Landmarks(None, None, points, points)
 
-    def _check_memory(self, rows, rank: int, solver, beside: int) -> None:
+    def _room_for_features(self, rows, rank: int, solver, beside: int) -> float:
+        """Bytes that the features may take in memory. Raises when the rest does not fit into the limit."""
         limit = parse_memory(self.memory_limit)
-        needed = solver.copies_of_features * rows.n_rows * rank * rows.dtype.itemsize + 3 * 8 * rank**2 + beside
-        if limit is not None and needed > limit:
+        if limit is None:
+            return np.inf
+        size = rows.dtype.itemsize
+        needed = beside + 3 * 8 * rank**2 + min(_sample_size(rows.n_rows, rank), rows.n_rows) * rank * size
+        if solver.copies_of_features > 1:
+            needed += solver.copies_of_features * rows.n_rows * rank * size
+        if needed > limit:
             raise MemoryError(
                 f"{rows.n_rows} rows and {rank} landmarks in {rows.dtype} need {readable(needed)}, more than "
-                f"{'memory_limit' if self.memory_limit is not None else 'this machine'}'s {readable(limit)}. "
-                f"Lower rank, or give X in float32."
+                f"{'memory_limit' if self.memory_limit is not None else 'this machine'}'s {readable(limit)}, even with "
+                f"the features on disk. Lower rank, or give X in float32."
             )
+        return np.inf if solver.copies_of_features > 1 else limit - needed
 
     def _can_start_warm(self, X, n_columns: int) -> bool:
         """Whether the present function can be the start of a fit with so many columns."""
@@ -305,11 +316,15 @@ def _second_moments(
     cost grows with the square of the rank, that of the sweeps with rows times rank.
     """
     m, r = rows.n_rows, feature_map.rank
-    n_sampled = max(int(np.clip(100 * m / r, 5 * r, 20 * r)), _LEAST_SAMPLE)
+    n_sampled = _sample_size(m, r)
     enough = not quadratic and n_sampled <= _WORTH_A_PILOT * m
     if not with_rows and (solver.needs_exact_majoriser or (m * r**2 <= _EXACT_GRAM_COST and not enough)):
         return gram_of_all(rows, feature_map, features)
     return gram_sample(rows, feature_map, n_sampled, rng, landmarks)
+
+
+def _sample_size(m: int, r: int) -> int:
+    return max(int(np.clip(100 * m / r, 5 * r, 20 * r)), _LEAST_SAMPLE)
 
 
 def _outcome(result: Result) -> dict[str, Any]:

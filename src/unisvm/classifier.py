@@ -63,8 +63,10 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     warm_start : bool, default=False
         Start from the function of the previous fit.
     memory_limit : str, int, float or None, default=None
-        What the features may take: a size such as "4GB", bytes, or a share of the machine's memory. A fit that would
-        need more is refused before it starts.
+        What a fit may take beside X: a size such as "4GB", bytes, or a share of the machine's memory. Features that
+        take more go to a scratch file. A fit that would need more even so is refused before it starts.
+    scratch_dir : str or Path, optional
+        The folder for that file, which is gone after the fit; the system's folder for temporary files when None.
     n_jobs : int or None, default=None
         Threads. None takes as many as NumPy's matrix products do, -1 all processors.
     verbose : int, default=0
@@ -139,6 +141,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         max_iter=1000,
         warm_start=False,
         memory_limit=None,
+        scratch_dir=None,
         n_jobs=None,
         verbose=0,
         random_state=None,
@@ -160,6 +163,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.memory_limit = memory_limit
+        self.scratch_dir = scratch_dir
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state

@@ -46,7 +46,7 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
     calibration : {"sigmoid", "isotonic"}, default="sigmoid"
         How `predict_proba` makes probabilities of decisions.
     kernel, degree, coef0, kernel_params, rank, rank_tol, landmarks, fit_intercept, class_weight, tol, max_iter, \
-memory_limit, n_jobs, verbose, random_state
+memory_limit, scratch_dir, n_jobs, verbose, random_state
         As in `UniSVMClassifier`.
 
     Attributes
@@ -115,6 +115,7 @@ memory_limit, n_jobs, verbose, random_state
         tol=1e-4,
         max_iter=1000,
         memory_limit=None,
+        scratch_dir=None,
         n_jobs=None,
         verbose=0,
         random_state=None,
@@ -140,6 +141,7 @@ memory_limit, n_jobs, verbose, random_state
         self.tol = tol
         self.max_iter = max_iter
         self.memory_limit = memory_limit
+        self.scratch_dir = scratch_dir
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -254,7 +256,7 @@ class UniSVMRegressorCV(RegressorMixin, BaseSearch):
     scoring : str, callable or None, default="neg_median_absolute_error"
         Any scorer of scikit-learn. The default does not let wrong targets in the held-out folds decide; None is R².
     kernel, degree, coef0, kernel_params, rank, rank_tol, landmarks, fit_intercept, tol, max_iter, memory_limit, \
-n_jobs, verbose, random_state
+scratch_dir, n_jobs, verbose, random_state
         As in `UniSVMRegressor`.
 
     Attributes
@@ -310,6 +312,7 @@ n_jobs, verbose, random_state
         tol=1e-4,
         max_iter=1000,
         memory_limit=None,
+        scratch_dir=None,
         n_jobs=None,
         verbose=0,
         random_state=None,
@@ -333,6 +336,7 @@ n_jobs, verbose, random_state
         self.tol = tol
         self.max_iter = max_iter
         self.memory_limit = memory_limit
+        self.scratch_dir = scratch_dir
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state

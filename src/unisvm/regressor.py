@@ -32,7 +32,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         Its approximation, as in `UniSVMClassifier`.
     fit_intercept : bool, default=True
         Whether to add an offset, which is not penalised. Without it the target is scaled but not shifted.
-    solver, tol, max_iter, warm_start, memory_limit, n_jobs, verbose, random_state
+    solver, tol, max_iter, warm_start, memory_limit, scratch_dir, n_jobs, verbose, random_state
         As in `UniSVMClassifier`.
 
     Attributes
@@ -89,6 +89,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         max_iter=1000,
         warm_start=False,
         memory_limit=None,
+        scratch_dir=None,
         n_jobs=None,
         verbose=0,
         random_state=None,
@@ -109,6 +110,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.memory_limit = memory_limit
+        self.scratch_dir = scratch_dir
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state

@@ -30,6 +30,7 @@ SHARED_LAST = {
     "max_iter": 1000,
     "warm_start": False,
     "memory_limit": None,
+    "scratch_dir": None,
     "n_jobs": None,
     "verbose": 0,
     "random_state": None,

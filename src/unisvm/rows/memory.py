@@ -5,12 +5,14 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable
 from functools import partial, reduce
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
+from unisvm.rows.scratch import Scratch
 from unisvm.rows.threads import run
 
 # A block of features is read twice in a sweep, the second time from the cache; smaller blocks cost more in waiting
@@ -34,16 +36,25 @@ class MemoryRows:
     order : ndarray of int, optional
         The order in which blocks visit the rows, and in which features are kept. Rows that are treated alike belong
         together.
+    scratch_dir : str or Path, optional
+        The folder for features that are too large for memory.
     """
 
     def __init__(
-        self, X, targets: np.ndarray, weights: np.ndarray, n_threads: int = 1, order: np.ndarray | None = None
+        self,
+        X,
+        targets: np.ndarray,
+        weights: np.ndarray,
+        n_threads: int = 1,
+        order: np.ndarray | None = None,
+        scratch_dir: str | Path | None = None,
     ):
         self.X = X
         self.targets = targets
         self.weights = weights
         self.n_threads = n_threads
         self._order = order
+        self._scratch_dir = scratch_dir
         self._visited_targets = targets if order is None else np.asfortranarray(targets[order])
         self._visited_weights = weights if order is None else weights[order]
         self._all_count_once = bool((weights == 1).all())
@@ -104,19 +115,35 @@ class MemoryRows:
         """A store of these rows with other weights."""
         return MemoryRows(self.X[indices], self.targets[indices], weights.astype(self.weights.dtype), self.n_threads)
 
-    def build(self, block: Callable[..., np.ndarray], width: int) -> np.ndarray:
-        """Features of all rows: `block` maps rows of X to `width` columns and writes them into its argument `out`."""
-        features = _in_small_pages((self.n_rows, width), self.dtype)
+    def build(self, block: Callable[..., np.ndarray], width: int, room: float = np.inf) -> np.ndarray | Scratch:
+        """Features of all rows: `block` maps rows of X to `width` columns and writes them into its argument `out`.
+
+        They are in memory, or in a scratch file if they take more than `room` bytes.
+        """
+        shape = (self.n_rows, width)
+        features: np.ndarray | Scratch
+        if self.n_rows * width * self.dtype.itemsize <= room:
+            features = _in_small_pages(shape, self.dtype)
+        else:
+            features = Scratch(shape, self.dtype, self._scratch_dir)
 
         def fill(low: int, high: int) -> None:
-            rows = slice(low, high) if self._order is None else self._order[low:high]
-            block(self.X[rows], out=features[low:high])
+            rows = self.X[slice(low, high) if self._order is None else self._order[low:high]]
+            if isinstance(features, Scratch):
+                features.write(low, block(rows))
+            else:
+                block(rows, out=features[low:high])
 
         self._visit(fill, width)
         return features
 
     def reduce(
-        self, block: Callable[..., tuple[np.ndarray, ...]], features: np.ndarray, *, spread: bool, n_columns: int = 1
+        self,
+        block: Callable[..., tuple[np.ndarray, ...]],
+        features: np.ndarray | Scratch,
+        *,
+        spread: bool,
+        n_columns: int = 1,
     ) -> list[np.ndarray]:
         """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision.
 
@@ -129,11 +156,13 @@ class MemoryRows:
             weights = None if self._all_count_once else self._visited_weights[low:high, None]
             return block(features[low:high], self._visited_targets[low:high], weights)
 
+        # while one thread waits for the disk another can work
+        spread = spread or isinstance(features, Scratch)
         sums = self._visit(part, features.shape[1], self.n_threads if spread else 1, n_columns)
         return [reduce(np.add, parts) for parts in zip(*sums, strict=True)]
 
     def values(
-        self, block: Callable[[np.ndarray], np.ndarray], features: np.ndarray, indices: np.ndarray
+        self, block: Callable[[np.ndarray], np.ndarray], features: np.ndarray | Scratch, indices: np.ndarray
     ) -> np.ndarray:
         """What `block` makes of the features of the rows of these numbers, in their order."""
         length = max(64, _BLOCK_BYTES // (features.shape[1] * features.itemsize))

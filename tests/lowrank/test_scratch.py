@@ -1,0 +1,116 @@
+"""Features in a scratch file: the same model as in memory, and nothing left behind."""
+
+import errno
+import os
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification, make_regression
+
+from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor
+from unisvm.rows import MemoryRows
+from unisvm.rows.scratch import Scratch
+
+X, y = make_classification(3000, 6, n_informative=4, n_classes=3, random_state=0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_written_is_read(tmp_path, dtype):
+    matrix = np.random.RandomState(0).randn(57, 5).astype(dtype)
+    scratch = Scratch(matrix.shape, np.dtype(dtype), tmp_path)
+    for low in (40, 0, 20):
+        scratch.write(low, matrix[low : low + 20])
+    for rows in (slice(0, 20), slice(50, 80), slice(13, 14), slice(0, 57)):
+        np.testing.assert_array_equal(scratch[rows], matrix[rows])
+    np.testing.assert_array_equal(scratch[np.array([56, 3, 3])], matrix[[56, 3, 3]])
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("order", [None, np.random.RandomState(1).permutation(500)])
+def test_store_works_alike_on_both(tmp_path, order):
+    rng = np.random.RandomState(0)
+    rows = MemoryRows(rng.randn(500, 3), rng.randn(500, 2), np.ones(500), 2, order, tmp_path)
+
+    def square(block, out=None):
+        return np.square(block, out=out)
+
+    def sums(features, targets, weights):
+        return features.T @ targets, features.sum(axis=0)
+
+    held, filed = rows.build(square, 3), rows.build(square, 3, room=100)
+    assert isinstance(filed, Scratch)
+    for left, right in zip(rows.reduce(sums, held, spread=True), rows.reduce(sums, filed, spread=True), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-12)
+    chosen = np.array([7, 499, 0])
+    np.testing.assert_array_equal(rows.values(np.negative, filed, chosen), -(rows.X[chosen] ** 2))
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "saturating"])
+def test_classifier_is_the_same(tmp_path, loss):
+    settings = {"rank": 80, "tol": 1e-6, "random_state": 0, "scratch_dir": tmp_path}
+    held = UniSVMClassifier(loss, **settings).fit(X, y)
+    filed = UniSVMClassifier(loss, memory_limit="1.5MB", **settings).fit(X, y)
+    np.testing.assert_allclose(filed.objective_, held.objective_, rtol=1e-9)
+    np.testing.assert_array_equal(filed.landmarks_, held.landmarks_)
+    np.testing.assert_allclose(filed.decision_function(X), held.decision_function(X), atol=1e-5)
+    assert os.listdir(tmp_path) == []
+
+
+def test_regressor_and_search_are_the_same(tmp_path):
+    rows, target = make_regression(2000, 4, noise=3, random_state=0)
+    settings = {"rank": 60, "random_state": 0, "scratch_dir": tmp_path}
+    held, filed = (UniSVMRegressor(memory_limit=limit, **settings).fit(rows, target) for limit in (None, "1MB"))
+    np.testing.assert_allclose(filed.objective_, held.objective_, rtol=1e-9)
+    settings |= {"Cs": [1.0, 10.0], "gammas": 1, "cv": 3}
+    held, filed = (UniSVMClassifierCV("hinge", memory_limit=limit, **settings).fit(X, y) for limit in (None, "1.8MB"))
+    np.testing.assert_array_equal(filed.cv_results_["mean_test_score"], held.cv_results_["mean_test_score"])
+
+
+def test_is_used_only_beyond_the_limit(tmp_path, monkeypatch):
+    made = []
+    reserve = os.posix_fallocate
+    monkeypatch.setattr(os, "posix_fallocate", lambda *args: made.append(args[2]) or reserve(*args))
+    settings = {"rank": 50, "scratch_dir": tmp_path, "random_state": 0}
+    UniSVMClassifier(memory_limit="100MB", **settings).fit(X, y)
+    assert made == []
+    UniSVMClassifier(memory_limit="1MB", **settings).fit(X, y)
+    assert made == [3000 * 50 * 8]
+
+
+def test_no_room_names_the_folder_and_the_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=1000))
+    with pytest.raises(OSError, match=r"1.2 MB in the scratch folder .* 1 KB are free") as caught:
+        UniSVMClassifier(rank=50, memory_limit="1MB", scratch_dir=tmp_path, random_state=0).fit(X, y)
+    assert caught.value.errno == errno.ENOSPC
+    assert str(tmp_path) in str(caught.value)
+    assert os.listdir(tmp_path) == []
+
+
+def test_disk_that_fills_up_meanwhile(tmp_path, monkeypatch):
+    def full(descriptor, offset, n_bytes):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="scratch folder"):
+        Scratch((10, 10), np.dtype(np.float64), tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_failed_fit_leaves_nothing(tmp_path):
+    def kernel(A, B):
+        if len(A) == 3000:
+            raise KeyboardInterrupt
+        return A @ B.T
+
+    with pytest.raises(KeyboardInterrupt):
+        UniSVMClassifier(
+            rank=50, kernel=kernel, landmarks="uniform", memory_limit="1MB", scratch_dir=tmp_path, random_state=0
+        ).fit(X, y)
+    assert os.listdir(tmp_path) == []
+
+
+def test_folder_that_is_not_there(tmp_path):
+    with pytest.raises(ValueError, match="scratch_dir must be a folder"):
+        UniSVMClassifier(scratch_dir=tmp_path / "nowhere").fit(X, y)
