@@ -1,19 +1,33 @@
-"""The README's examples run, and its table of losses is the registry."""
+"""The examples of the README and the pages run, and the README's table of losses is the registry."""
 
 import re
 from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
 
 import pytest
 
 from unisvm import losses
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_example_runs(example, capsys):
-    exec(compile(example, "README.md", "exec"), {})
+def examples(text):
+    return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+
+
+EXAMPLES = examples(README)
+PAGES = [
+    (page.name, example) for page in sorted((ROOT / "docs").glob("*.md")) for example in examples(page.read_text())
+]
+
+
+@pytest.mark.parametrize(("page", "example"), [("README.md", example) for example in EXAMPLES] + PAGES)
+def test_example_runs(page, example, capsys):
+    exec(compile(example, page, "exec"), {})
 
 
 def test_first_example_shows_what_it_claims(capsys):

@@ -1,0 +1,1 @@
+"""Fits beyond memory, each in a process that is watched from outside."""
