@@ -31,22 +31,22 @@ ANY_LANDMARKS = {"kernel": "precomputed", "landmarks": "rpcholesky", "rank": 10,
 RMSE = "neg_root_mean_squared_error"
 
 CLASSIFIERS = {
-    "binary": (X, y, {}),
+    "binary": (X, y, {"gammas": [0.5, 0.1]}),
     "three-classes": (X, Y3, {}),
     "multilabel": (X, LABELS, {}),
     "balanced": (X, RARE, {"class_weight": "balanced"}),
-    "class-weights": (X, Y3, {"class_weight": {"low": 4.0}}),
+    "class-weights": (X, y, {"class_weight": {1: 3.0}}),
     "no-intercept": (X, y, {"fit_intercept": False}),
     "sparse": (SPARSE, y, {}),
     "single-precision": (SINGLE, y, {"tol": 1e-6}),
     "overlapping": (X, y, {"cv": OVERLAPPING}),
     "linear": (X, LEANING, {"kernel": "linear"}),
-    "poly": (X, y, {"kernel": "poly", "degree": 2, "coef0": 1.0, "gammas": [0.02, 0.1]}),
+    "poly": (X, y, {"kernel": "poly", "degree": 2, "coef0": 1.0, "gammas": [0.1]}),
     "kernel-object": (X, y, {"kernel": kernels.Laplacian(gamma=0.3)}),
     "precomputed": (GRAM, LEANING, ANY_LANDMARKS),
 }
 REGRESSORS = {
-    "one-target": (X, WAVE, {}),
+    "one-target": (X, WAVE, {"gammas": [0.5, 0.1]}),
     "two-targets": (X, WAVES, {}),
     "no-intercept": (X, WAVE, {"fit_intercept": False}),
     "sparse": (SPARSE, WAVE, {}),
@@ -56,7 +56,7 @@ REGRESSORS = {
     "precomputed": (GRAM, WAVES, ANY_LANDMARKS),
 }
 # a loss that is not convex has several minima once C is high
-GRID = {"Cs": [0.003, 0.3], "gammas": [0.2, 0.5]}
+GRID = {"Cs": [0.003, 0.3], "gammas": [0.4]}
 
 
 def searches(cls, used, *, cv, scoring=None, Cs, gammas, tol=1e-8, **params):
@@ -91,9 +91,11 @@ def test_accuracies(case):
     search.fit(rows, target)
     grid.fit(rows, target)
     assert search.cv_results_["params"] == grid.cv_results_["params"]
-    np.testing.assert_allclose(split_scores(search), split_scores(grid), rtol=0, atol=1e-3)
-    # the cells are told apart by far more than that
-    assert np.ptp(split_scores(grid).mean(axis=1)) > 5e-3
+    # one row of 1200 may change sides, two in single precision
+    atol = 2e-3 if rows.dtype == np.float32 else 1e-3
+    np.testing.assert_allclose(split_scores(search), split_scores(grid), rtol=0, atol=atol)
+    # the cells are told apart by more than that
+    assert np.ptp(split_scores(grid), axis=0).max() > 2 * atol
 
 
 @pytest.mark.parametrize("case", REGRESSORS.values(), ids=REGRESSORS.keys())
@@ -105,7 +107,7 @@ def test_errors_of_regression(case):
     grid.fit(rows, target)
     assert search.cv_results_["params"] == grid.cv_results_["params"]
     np.testing.assert_allclose(split_scores(search), split_scores(grid), rtol=1e-3)
-    assert np.ptp(split_scores(grid).mean(axis=1)) > 5e-3 * abs(grid.best_score_)
+    assert np.ptp(split_scores(grid), axis=0).max() > 5e-3 * abs(grid.best_score_)
 
 
 @pytest.mark.parametrize("columns", [1, 3], ids=["one-by-one", "two-by-two"])
