@@ -133,3 +133,14 @@ def attributes(folds: Folds, prepared: Prepared, stage: Stage, cell: tuple[int, 
     problem = folds.problems[cell[-1]]
     dual, intercept = in_units_of_y(stage.dual[(slice(None), *cell)], stage.intercept[cell], problem)
     return prepared.model(dual, intercept) | folds.own[cell[-1]]
+
+
+def mean_model(folds: Folds, prepared: Prepared, stage: Stage, cell: tuple[int, int]) -> dict[str, Any]:
+    """The attributes of an estimator whose function is the mean over the splits, for a loss and C."""
+    duals, intercepts = [], []
+    for split, problem in enumerate(folds.problems):
+        of_split = stage.dual[(slice(None), *cell, split)], stage.intercept[(*cell, split)]
+        dual, intercept = in_units_of_y(*of_split, problem)
+        duals.append(dual)
+        intercepts.append(intercept)
+    return prepared.model(np.mean(duals, axis=0), np.mean(intercepts, axis=0))

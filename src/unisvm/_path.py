@@ -99,6 +99,9 @@ def path(
     if task is None:
         task = REGRESSION if type_of_target(y, input_name="y").startswith("continuous") else CLASSIFICATION
     one_of("task", task, TASKS)
+    for name in ("search", "prune", "refit", "calibration", "gammas"):
+        if name in params:
+            raise TypeError(f"path has no parameter {name!r}: it fits every C and loss, for one gamma.")
     searcher = UniSVMClassifierCV if task == CLASSIFICATION else UniSVMRegressorCV
     search = searcher(losses, Cs=Cs, gammas=[gamma], cv=cv, scoring=scoring, **params)
     found, costs = search._check()
@@ -113,13 +116,17 @@ def path(
     scores = np.empty((len(found), len(costs), len(job.splits)))
     objective = np.empty((len(found), len(costs), folds.layout.n_outputs))
     estimators: list[list[Any]] = [[None] * len(costs) for _ in found]
+    unfinished = 0
     with blas_threads(count_threads(job.template.n_jobs)):
         for step in walk(job, folds, found, costs, gamma, prune=False, report=Report(search.verbose)):
             scores[step.losses, step.c] = step.scores
             objective[step.losses, step.c] = step.stage.objective[:, step.place, 0]
+            unfinished += int((~step.stage.finished[:, step.place]).sum())
             for position, j in enumerate(step.losses):
                 model = search._estimator(given[j], float(costs[step.c]), gamma, job.template.random_state)
                 fitted = attributes(folds, step.prepared, step.stage, (position, step.place, 0))
-                model.__dict__.update(fitted, n_features_in_=X.shape[1])
+                named = {"feature_names_in_": search.feature_names_in_} if hasattr(search, "feature_names_in_") else {}
+                model.__dict__.update(fitted, n_features_in_=X.shape[1], **named)
                 estimators[j][step.c] = model
+    search._warn_of_unfinished(unfinished, scores.size)
     return Path(given, costs, estimators, objective, scores[..., 0], scores[..., 1:])

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from unisvm import kernels, solvers
 from unisvm._estimator import BaseUniSVM, Prepared
-from unisvm._folds import Folds, Splits, attributes, fold, held_out, remembering
+from unisvm._folds import Folds, Splits, attributes, fold, held_out, mean_model, remembering
 from unisvm._report import Report
 from unisvm.grid import Grid, Stage
 from unisvm.losses.base import Loss
@@ -24,6 +24,8 @@ from unisvm.rows.threads import blas_threads, count_threads
 _COLUMNS = 128
 # rows of the first round of halving, and by how much each round has more
 _FIRST_ROWS, _GROWTH = 2000, 4
+# with fewer rows a split says nothing
+_FEWEST_ROWS = 20
 # A loss is given up once its score was below its best by so many standard errors, in so many C one after the other.
 _CLEARLY_WORSE, _IN_A_ROW = 2.0, 2
 
@@ -37,6 +39,8 @@ class Task(NamedTuple):
         An estimator with all parameters but loss, C and gamma.
     X, y, weights
         Validated.
+    own : dict
+        What an estimator of all rows knows about its targets.
     splits : sequence of (train, test)
     scorer : callable
     score_params : dict
@@ -47,6 +51,7 @@ class Task(NamedTuple):
     X: Any
     y: np.ndarray
     weights: np.ndarray
+    own: dict[str, Any]
     splits: Splits
     scorer: Callable[..., float]
     score_params: dict[str, Any]
@@ -68,6 +73,8 @@ class Scores:
         The best cell.
     decision : ndarray of shape (n_samples, n_outputs)
         Its decisions on the rows left out, averaged over the splits that leave a row out, NaN where none does.
+    model : dict
+        The attributes of an estimator whose function is the mean of those of its splits.
     """
 
     values: np.ndarray
@@ -76,6 +83,7 @@ class Scores:
     unfinished: int = 0
     best: tuple[int, ...] | None = None
     decision: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    model: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, n_costs: int, n_gammas: int, n_losses: int, n_splits: int) -> Scores:
@@ -86,7 +94,7 @@ class Scores:
     def means(self) -> np.ndarray:
         return self.values.mean(axis=-1)
 
-    def record(self, step: Step, g: int) -> None:
+    def record(self, step: Step, g: int, folds: Folds) -> None:
         """Take in the scores of a step for the gamma of this number."""
         self.values[step.c, g, step.losses] = step.scores
         self.fit_seconds[step.c, g, step.losses] = step.fit_seconds / step.scores.size
@@ -95,6 +103,7 @@ class Scores:
         for position, j in enumerate(step.losses.tolist()):
             if self._takes_the_lead((step.c, g, j)):
                 self.decision = step.decision[:, position].copy()
+                self.model = mean_model(folds, step.prepared, step.stage, (position, step.place))
 
     def _takes_the_lead(self, cell: tuple[int, ...]) -> bool:
         """Whether this cell is now the best; of equals, the one that GridSearchCV lists first."""
@@ -145,7 +154,7 @@ def _score(
     with blas_threads(count_threads(task.template.n_jobs)):
         for g in which:
             for step in walk(task, folds, losses, costs, gammas[g], prune=prune, report=report):
-                scores.record(step, g)
+                scores.record(step, g, folds)
     return scores
 
 
@@ -154,13 +163,24 @@ def _weed_out(task: Task, losses, costs, gammas, prune: bool, report: Report) ->
     order = check_random_state(task.template.random_state).permutation(len(task.weights))
     left, n_rows = list(range(len(gammas))), _FIRST_ROWS
     while len(left) > 1 and n_rows <= len(order) / 2:
-        scores = _score(task, losses, costs, gammas, left, np.sort(order[:n_rows]), prune, report)
+        drawn = np.sort(order[:n_rows])
+        if not _has_all_splits(task, drawn):
+            n_rows *= _GROWTH
+            continue
+        scores = _score(task, losses, costs, gammas, left, drawn, prune, report)
         reached = np.nanmax(scores.means[:, left], axis=(0, 2))
         best = np.argsort(-reached, kind="stable")[: -(-len(left) // 2)]
         left = sorted(left[i] for i in best)
         report.say(f"{n_rows} rows leave gamma = {', '.join(str(gammas[g]) for g in left)}")
         n_rows *= _GROWTH
     return left
+
+
+def _has_all_splits(task: Task, rows: np.ndarray) -> bool:
+    """Whether every split can be trained and scored on these rows."""
+    inside = np.zeros(len(task.weights), dtype=bool)
+    inside[rows] = task.weights[rows] > 0
+    return all(inside[part].sum() >= _FEWEST_ROWS for split in task.splits for part in split)
 
 
 class Step(NamedTuple):
@@ -223,9 +243,9 @@ def walk(
     for group in np.array_split(np.arange(len(losses)), -(-len(losses) // together)):
         alive, start, race = group, None, _Race(len(group))
         per_cost = len(group) * folds.layout.target_of.size
-        for batch in np.array_split(
-            order, -(-len(order) * per_cost // _COLUMNS) if per_cost < _COLUMNS else len(order)
-        ):
+        # with pruning one C at a time, so that the next ones can be saved
+        n_batches = len(order) if prune else min(-(-len(order) * per_cost // _COLUMNS), len(order))
+        for batch in np.array_split(order, n_batches):
             started = perf_counter()
             chosen = [losses[j] for j in alive]
             stage = grid.solve(chosen, costs[batch], start, tol=template.tol, max_iter=template.max_iter)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterable
 from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import rankdata
 from sklearn import get_config
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -45,7 +46,11 @@ class BaseSearch(BaseEstimator):
 
     def _given_losses(self) -> list[Any]:
         given = self._default_losses if self.losses is None else self.losses
-        return [given] if isinstance(given, str | Loss) else list(given)
+        if isinstance(given, str | Loss):
+            return [given]
+        if not isinstance(given, Iterable):
+            raise TypeError(f"losses must be a loss or a sequence of losses, by name or as instances; got {given!r}.")
+        return list(given)
 
     def _losses(self) -> list[Loss]:
         given = self._given_losses()
@@ -107,7 +112,7 @@ class BaseSearch(BaseEstimator):
         estimator.set_params(verbose=self.verbose)._check_parameters()
         return grid_losses, costs
 
-    def _check_splits(self, y: np.ndarray, weights: np.ndarray, splits) -> None:
+    def _check_splits(self, y: np.ndarray, weights: np.ndarray, splits: Splits, own: dict[str, Any]) -> None:
         """Raise when a split has nothing to train or to score on."""
         if not splits:
             raise ValueError("cv gives no splits.")
@@ -132,12 +137,15 @@ class BaseSearch(BaseEstimator):
         routed = self._route(sample_weight, params)
         if splits is None:
             splitter = check_cv(self.cv, y, classifier=self._plain._task == CLASSIFICATION)
-            splits = list(splitter.split(X, y, **routed.splitter.split))
-        self._check_splits(y, weights, splits)
-        return Task(template, X, y, weights, splits, self._scorer(), routed.scorer.score)
+            splits = [
+                (_numbers(train), _numbers(test)) for train, test in splitter.split(X, y, **routed.splitter.split)
+            ]
+        _, own = template._specify(y, weights, X.dtype)
+        self._check_splits(y, weights, splits, own)
+        return Task(template, X, y, weights, own, splits, self._scorer(), routed.scorer.score)
 
-    def _fit(self, X, y: np.ndarray, sample_weight, params: dict[str, Any]) -> tuple[Scores, np.ndarray]:
-        """Search the grid and refit; the scores and the weights of the rows. X and y are validated."""
+    def _fit(self, X, y: np.ndarray, sample_weight, params: dict[str, Any]) -> tuple[Scores, Task]:
+        """Search the grid and refit; the scores and what they are about. X and y are validated."""
         grid_losses, costs = self._check()
         task = self._plan(X, y, sample_weight, params)
         in_multiples = is_integer(self.gammas) and self._has_gamma()
@@ -148,13 +156,7 @@ class BaseSearch(BaseEstimator):
         )
         if scores.best is None:
             raise ValueError("No cell of the grid has a finite score: look at the scorer and at y.")
-        if scores.unfinished:
-            warnings.warn(
-                f"{scores.unfinished} of {scores.values.size} fits stopped after max_iter={self.max_iter} iterations. "
-                "Raise max_iter, or raise tol, or leave out the highest C.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        self._warn_of_unfinished(scores.unfinished, scores.values.size)
         given = self._given_losses()
         self.cv_results_ = _results(scores, costs, gammas, given)
         self.n_splits_ = len(task.splits)
@@ -163,14 +165,36 @@ class BaseSearch(BaseEstimator):
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.C_, self.gamma_, self.loss_ = (self.best_params_[name] for name in ("C", "gamma", "loss"))
+        for name in ("best_estimator_", "refit_time_", "n_iter_"):
+            # not to be taken for this fit's
+            self.__dict__.pop(name, None)
         if self.refit:
             started = perf_counter()
-            best = self._estimator(self.loss_, self.C_, self.gamma_, task.template.random_state)
-            best.set_params(verbose=self.verbose)
-            self.best_estimator_ = best.fit(X, y, sample_weight)
+            self.best_estimator_ = self._refit(X, y, sample_weight, task, scores.model)
             self.refit_time_ = perf_counter() - started
             self.n_iter_ = self.best_estimator_.n_iter_
-        return scores, task.weights
+        return scores, task
+
+    def _warn_of_unfinished(self, count: int, of: int) -> None:
+        if count:
+            warnings.warn(
+                f"{count} of {of} fits stopped after max_iter={self.max_iter} iterations. "
+                "Raise max_iter, or raise tol, or leave out the highest C.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _refit(self, X, y: np.ndarray, sample_weight, task: Task, mean_model: dict[str, Any]) -> BaseUniSVM:
+        """The best cell fitted on all rows."""
+        best = self._estimator(self.loss_, self.C_, self.gamma_, task.template.random_state)
+        best.set_params(verbose=self.verbose).fit(X, y, sample_weight)
+        if losses.get(self.loss_).is_convex or best._is_precomputed():
+            return best
+        # The fits that were scored may lie in a better valley than the one that a fit from scratch falls into.
+        other = clone(best).set_params(warm_start=True)
+        other.__dict__.update(task.own, **mean_model, n_features_in_=X.shape[1])
+        other.fit(X, y, sample_weight).set_params(warm_start=False)
+        return min(best, other, key=lambda model: float(np.mean(model.objective_)))
 
     def _scorer(self):
         if isinstance(self.scoring, list | tuple | set | dict):
@@ -280,6 +304,12 @@ def _entries(name: str, given: Any) -> list[Any]:
     if not entries:
         raise ValueError(f"{name} is empty: give at least one value.")
     return [entry.item() if isinstance(entry, np.generic) else entry for entry in entries]
+
+
+def _numbers(rows) -> np.ndarray:
+    """Row numbers from row numbers or from a mask."""
+    rows = np.asarray(rows)
+    return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
 def _scale(X, weights: np.ndarray) -> float:

@@ -17,9 +17,10 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
     """Kernel support vector classifier that chooses its loss, C and gamma by cross-validation.
 
     For each gamma the landmarks and the features are made once, from all rows but without their labels. Every fold,
-    loss and class is then a column of one batched solve, started from the solution for the C before. The scores are
-    those that `GridSearchCV` over `UniSVMClassifier` with the same landmarks would give, and a whole grid costs as much
-    as a few fits.
+    loss and class is then a column of one batched solve, started from the solution for the C before. A whole grid costs
+    as much as a few fits. For convex losses the scores are those that `GridSearchCV` over `UniSVMClassifier` with the
+    same landmarks would give; the others have several minima, and may end in another one. The refit of such a loss is
+    the better of two: from scratch, and from the mean of the folds' functions.
 
     Parameters
     ----------
@@ -90,6 +91,7 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
     _plain = UniSVMClassifier
     _default_losses = ("squared_hinge", "smooth_hinge", "saturating")
     _least_C, _most_C = 1e-2, 1e2
+    score = BaseSearch.score
 
     def __init__(
         self,
@@ -166,12 +168,13 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
         one_of("calibration", self.calibration, METHODS)
         self._check()
         X, y = self._validate(X, y)
-        scores, weights = self._fit(X, y, sample_weight, params)
-        several = y.ndim == 2
-        self.classes_ = np.arange(y.shape[1]) if several else np.unique(y[weights > 0])
-        decision = scores.decision
+        scores, task = self._fit(X, y, sample_weight, params)
+        self.classes_ = task.own["classes_"]
+        several, decision = y.ndim == 2, scores.decision
         self.oof_decision_ = decision if several or decision.shape[1] > 1 else decision[:, 0]
         positive = signs_of(y, self.classes_, decision.dtype) > 0
+        # a class of weight 0 is not there
+        weights = task.weights if several else task.weights * np.isin(y, self.classes_)
         self.calibration_ = Calibration(self.calibration, decision, positive, weights)
         return self
 
@@ -179,13 +182,12 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES, multi_output=True)
         return X, UniSVMClassifier()._check_labels(y)
 
-    def _check_splits(self, y, weights, splits) -> None:
-        super()._check_splits(y, weights, splits)
+    def _check_splits(self, y, weights, splits, own) -> None:
+        super()._check_splits(y, weights, splits, own)
         if y.ndim == 2:
             return
-        classes = np.unique(y[weights > 0])
         for k, (train, _) in enumerate(splits):
-            missing = np.setdiff1d(classes, y[train][weights[train] > 0])
+            missing = np.setdiff1d(own["classes_"], y[train][weights[train] > 0])
             if len(missing):
                 raise ValueError(
                     f"cv: split {k} has no training rows of class {', '.join(map(repr, missing[:5].tolist()))}. "
@@ -289,6 +291,7 @@ scratch_dir, n_jobs, verbose, random_state
     _plain = UniSVMRegressor
     _default_losses = ("least_squares", "huber", "welsch")
     _least_C, _most_C = 1e-1, 1e3
+    score = BaseSearch.score
 
     def __init__(
         self,

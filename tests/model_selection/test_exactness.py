@@ -167,6 +167,12 @@ def test_rows_drawn_more_than_once():
     np.testing.assert_allclose(split_scores(search.fit(X, WAVE)), split_scores(grid.fit(X, WAVE)), rtol=1e-3)
 
 
+def test_splits_as_masks():
+    half = np.arange(N) % 2 == 0
+    search, grid = searches(UniSVMClassifierCV, ["logistic"], **GRID, cv=[(half, ~half), (~half, half)])
+    np.testing.assert_allclose(split_scores(search.fit(X, y)), split_scores(grid.fit(X, y)), rtol=0, atol=1e-3)
+
+
 def test_losses_that_memory_does_not_hold_at_once():
     used = ["squared_hinge", "smooth_hinge", "logistic"]
     params = {"landmarks": POINTS[:5], "cv": StratifiedKFold(2), "tol": 1e-8}
