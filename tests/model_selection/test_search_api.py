@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -336,3 +337,31 @@ def test_too_few_iterations():
         )
     (warning,) = caught
     assert "Raise max_iter" in str(warning.message)
+
+
+def test_memory_does_not_grow_with_the_grid():
+    rng = np.random.RandomState(0)
+    rows = rng.randn(20_000, 3)
+    labels = (rows[:, 0] * rows[:, 1] + 0.5 * rng.randn(20_000) > 0).astype(int)
+
+    def peak(n_costs):
+        tracemalloc.start()
+        try:
+            params = {"Cs": n_costs, "gammas": [0.3], "rank": 20, "cv": 3, "max_iter": 3, "refit": False}
+            UniSVMClassifierCV(["squared_hinge", "logistic", "saturating"], random_state=0, **params).fit(rows, labels)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    with pytest.warns(ConvergenceWarning):
+        few, many = peak(10), peak(40)
+    assert many < 1.2 * few
+
+
+def test_refit_of_a_nonconvex_loss_is_no_worse_than_a_fit_from_scratch():
+    flipped = np.where(np.random.RandomState(0).uniform(size=len(y)) < 0.3, 1 - y, y)
+    params = {"rank": 40, "random_state": 0}
+    model = UniSVMClassifierCV("saturating", Cs=[0.1, 1.0, 30.0], gammas=[2.0], cv=4, **params).fit(X, flipped)
+    best = model.best_estimator_
+    assert not best.warm_start
+    assert best.objective_ <= clone(best).fit(X, flipped).objective_ * (1 + 1e-12)
