@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -119,5 +120,9 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
 
 def write_section(item: str, folder: Path, text: str) -> None:
     """Keep the text of one table or figure, from which `python -m paper.page` builds the page; and print it."""
-    (folder / f"{item}.md").write_text(text.strip() + "\n")
     print(text)
+    # the page is for every machine
+    data = os.environ.get("UNISVM_DATA")
+    if data:
+        text = text.replace(data, "the folder in UNISVM_DATA")
+    (folder / f"{item}.md").write_text(text.strip() + "\n")
