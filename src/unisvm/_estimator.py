@@ -275,10 +275,11 @@ class BaseUniSVM(KernelEstimator):
         if solver.copies_of_features > 1:
             needed += solver.copies_of_features * rows.n_rows * rank * size
         if needed > limit:
+            whose = "memory_limit" if self.memory_limit is not None else "this machine"
             raise MemoryError(
-                f"{rows.n_rows} rows and {rank} landmarks in {rows.dtype} need {readable(needed)}, more than "
-                f"{'memory_limit' if self.memory_limit is not None else 'this machine'}'s {readable(limit)}, even with "
-                f"the features on disk. Lower rank, or give X in float32."
+                f"{rows.n_rows} rows and {rank} landmarks in {rows.dtype} need {readable(needed)}"
+                f"{' with the features on disk' if solver.copies_of_features == 1 else ''}, more than {whose}'s "
+                f"{readable(limit)}. Lower rank, or give X in float32."
             )
         return np.inf if solver.copies_of_features > 1 else limit - needed
 

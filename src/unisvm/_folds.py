@@ -14,6 +14,7 @@ from unisvm.losses.base import CLASSIFICATION, REGRESSION
 from unisvm.rows import MemoryRows
 from unisvm.rows.threads import count_threads
 
+# rows that the same splits leave out, so many that a block of them is worth having
 _WORTH_SORTING = 100
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 

@@ -117,6 +117,7 @@ def path(
     objective = np.empty((len(found), len(costs), folds.layout.n_outputs))
     estimators: list[list[Any]] = [[None] * len(costs) for _ in found]
     unfinished = 0
+    seen = {name: value for name, value in vars(search).items() if name in ("n_features_in_", "feature_names_in_")}
     with blas_threads(count_threads(job.template.n_jobs)):
         for step in walk(job, folds, found, costs, gamma, prune=False, report=Report(search.verbose)):
             scores[step.losses, step.c] = step.scores
@@ -125,8 +126,7 @@ def path(
             for position, j in enumerate(step.losses):
                 model = search._estimator(given[j], float(costs[step.c]), gamma, job.template.random_state)
                 fitted = attributes(folds, step.prepared, step.stage, (position, step.place, 0))
-                named = {"feature_names_in_": search.feature_names_in_} if hasattr(search, "feature_names_in_") else {}
-                model.__dict__.update(fitted, n_features_in_=X.shape[1], **named)
+                model.__dict__.update(fitted, **seen)
                 estimators[j][step.c] = model
     search._warn_of_unfinished(unfinished, scores.size)
     return Path(given, costs, estimators, objective, scores[..., 0], scores[..., 1:])

@@ -140,8 +140,7 @@ def search(
         Give up a loss once higher C have become clearly worse.
     report : Report
     """
-    every = range(len(gammas))
-    worth_it = _weed_out(task, losses, costs, gammas, prune, report) if halving else every
+    worth_it = _weed_out(task, losses, costs, gammas, prune, report) if halving else range(len(gammas))
     return _score(task, losses, costs, gammas, worth_it, None, prune, report)
 
 
@@ -261,13 +260,10 @@ def walk(
                 yield Step(
                     c, place, alive, stage, prepared, scores, decision, solved / len(batch), perf_counter() - began
                 )
-                keep &= race.still_in(scores)
-            if prune:
-                race.forget(~keep)
-                alive, stage_weights = alive[keep], stage.weights[:, keep]
-            else:
-                stage_weights = stage.weights
-            start = stage_weights[:, :, -1]
+                if prune:
+                    keep &= race.still_in(scores)
+            race.forget(~keep)
+            alive, start = alive[keep], stage.weights[:, keep, -1]
             if len(alive) == 0:
                 break
 

@@ -144,9 +144,10 @@ class BaseSearch(BaseEstimator):
         self._check_splits(y, weights, splits, own)
         return Task(template, X, y, weights, own, splits, self._scorer(), routed.scorer.score)
 
-    def _fit(self, X, y: np.ndarray, sample_weight, params: dict[str, Any]) -> tuple[Scores, Task]:
-        """Search the grid and refit; the scores and what they are about. X and y are validated."""
+    def _fit(self, X, y, sample_weight, params: dict[str, Any]) -> tuple[Scores, Task]:
+        """Search the grid and refit; the scores and what they are about."""
         grid_losses, costs = self._check()
+        X, y = self._validate(X, y)
         task = self._plan(X, y, sample_weight, params)
         in_multiples = is_integer(self.gammas) and self._has_gamma()
         gammas = self._gammas(_scale(X, task.weights) if in_multiples else 1.0)

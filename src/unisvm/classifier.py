@@ -45,7 +45,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         this, all distinct rows are landmarks.
     rank_tol : float, default=1e-3
         Use fewer landmarks when the trace they leave out falls below this share, as measured on the rows that they are
-        chosen from: all for "pivoted_cholesky", else a sample.
+        chosen from: all for "pivoted_cholesky", else those of a sample that are no landmarks.
     landmarks : {"rpcholesky", "pivoted_cholesky", "uniform"} or array, default="rpcholesky"
         Randomly pivoted Cholesky on a sample of rows, greedily pivoted Cholesky on all rows, or rows at random. A 1-D
         array of integers gives row numbers, a 2-D array the points themselves.

@@ -339,8 +339,6 @@ class Grid:
         self._of_rows = (rows, features, EigenMap(feature_map, spectrum))
         self._sample = sample.turned(spectrum.vectors, spectrum.values, intercept)
         self._centre = self._sample.mean if intercept else None
-        if intercept:
-            spectrum.shift = np.zeros(len(sample.mean))
 
     def solve(
         self, losses: Sequence[Loss], costs: np.ndarray, start: np.ndarray | None, *, tol: float, max_iter: int

@@ -166,11 +166,10 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
         self : UniSVMClassifierCV
         """
         one_of("calibration", self.calibration, METHODS)
-        self._check()
-        X, y = self._validate(X, y)
         scores, task = self._fit(X, y, sample_weight, params)
         self.classes_ = task.own["classes_"]
-        several, decision = y.ndim == 2, scores.decision
+        y, decision = task.y, scores.decision
+        several = y.ndim == 2
         self.oof_decision_ = decision if several or decision.shape[1] > 1 else decision[:, 0]
         positive = signs_of(y, self.classes_, decision.dtype) > 0
         # a class of weight 0 is not there
@@ -360,10 +359,8 @@ scratch_dir, n_jobs, verbose, random_state
         -------
         self : UniSVMRegressorCV
         """
-        self._check()
-        X, y = self._validate(X, y)
-        scores, _ = self._fit(X, y, sample_weight, params)
-        self.oof_decision_ = scores.decision[:, 0] if y.ndim == 1 else scores.decision
+        scores, task = self._fit(X, y, sample_weight, params)
+        self.oof_decision_ = scores.decision[:, 0] if task.y.ndim == 1 else scores.decision
         return self
 
     def _validate(self, X, y):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,9 +79,9 @@ class BinaryKernelClassifier(ClassifierMixin, KernelEstimator):
         chosen = np.flatnonzero(coefficients)
         return chosen, coefficients[chosen], fitted
 
+    @abstractmethod
     def _coefficients(self, K, y, weights) -> tuple[np.ndarray, dict[str, Any]]:
         """What k(x, x_i) is multiplied by in f(x), and fitted attributes."""
-        raise NotImplementedError
 
     def _kernel_matrix(self, rows, kernel) -> np.ndarray:
         limit, needed = parse_memory(None), (1 + self._further_matrices) * 8 * rows.n_rows**2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -73,8 +75,11 @@ class _LowRank(BinaryKernelClassifier):
         w, fitted = self._weights(P, signs, weights, least_squares)
         return chosen[feature_map.kept], feature_map.to_dual(w[:, None])[:, 0], fitted
 
-    def _weights(self, P, y, weights, least_squares: Callable[[np.ndarray], np.ndarray]):
-        raise NotImplementedError
+    @abstractmethod
+    def _weights(
+        self, P, y, weights, least_squares: Callable[[np.ndarray], np.ndarray]
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Coefficients in the basis of P, and fitted attributes."""
 
 
 class PrimalLSSVM(_LowRank):

@@ -1,4 +1,4 @@
-"""Where the training rows live. One store so far: memory."""
+"""Where the training rows live: in memory, with their features there or in a scratch file."""
 
 from unisvm.rows.memory import MemoryRows
 

@@ -54,6 +54,7 @@ class MemoryRows:
         self.weights = weights
         self.n_threads = n_threads
         self._order = order
+        self._place = None if order is None else np.argsort(order)
         self._scratch_dir = scratch_dir
         self._visited_targets = targets if order is None else np.asfortranarray(targets[order])
         self._visited_weights = weights if order is None else weights[order]
@@ -148,8 +149,8 @@ class MemoryRows:
         """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision.
 
         The weights are a column, or None when every row counts once. `n_columns` is how many numbers a row is turned
-        into, which keeps the blocks small enough. With `spread` the threads work on different
-        blocks; without, they are left to the products inside one block after the other.
+        into, which keeps the blocks small enough. With `spread` the threads work on different blocks; without, they are
+        left to the products inside one block after the other.
         """
 
         def part(low: int, high: int) -> tuple[np.ndarray, ...]:
@@ -166,8 +167,8 @@ class MemoryRows:
     ) -> np.ndarray:
         """What `block` makes of the features of the rows of these numbers, in their order."""
         length = max(64, _BLOCK_BYTES // (features.shape[1] * features.itemsize))
-        if self._order is not None:
-            indices = np.argsort(self._order)[indices]
+        if self._place is not None:
+            indices = self._place[indices]
 
         def part(low: int) -> np.ndarray:
             return block(features[indices[low : low + length]])
