@@ -20,6 +20,8 @@ from unisvm import UniSVMClassifier, datasets
 ITEM = "tables_1_2"
 SETS = ("adult", "ijcnn", "shuttle", "vehicle")
 TITLES = {"clean": "Table I: clean labels", "flipped": "Table II: a fifth of the training labels flipped"}
+#: the paper's pivoted Cholesky stops early, while randomly pivoted landmarks are as many as the paper allows
+SETTINGS = {"lbfgs": SOLVERS["lbfgs"] | {"rank_tol": 0.0}, "dca": SOLVERS["dca"]}
 #: what the acceptance of a cell is measured by
 CLOSE = 0.3
 #: what is changed, one at a time, to see what a cell that is not close hangs on
@@ -44,9 +46,9 @@ def libsvm(data: datasets.PaperSet, kind: str, seed: int) -> dict[str, float]:
     return timed(model, data.X_train, labels(data, kind, seed), data)
 
 
-def ours(data: datasets.PaperSet, kind: str, seed: int, number: int, solver: str, **changes: Any) -> dict[str, float]:
+def ours(data: datasets.PaperSet, kind: str, seed: int, number: int, system: str, **changes: Any) -> dict[str, float]:
     # the paper's figures are in double precision
-    X = data.X_train.astype(np.float64) if solver == "dca" else data.X_train
+    X = data.X_train.astype(np.float64) if system == "dca" else data.X_train
     model = UniSVMClassifier(
         CLASSIFICATION_LOSSES[number],
         C=1 / (2 * data.penalty * len(data.y_train)),
@@ -54,7 +56,7 @@ def ours(data: datasets.PaperSet, kind: str, seed: int, number: int, solver: str
         rank=data.rank,
         fit_intercept=False,
         random_state=seed,
-        **(SOLVERS[solver] | changes),
+        **(SETTINGS[system] | changes),
     )
     measured = timed(model, X, labels(data, kind, seed), data)
     return measured | {

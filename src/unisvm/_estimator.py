@@ -321,7 +321,7 @@ def _second_moments(
     enough = not quadratic and n_sampled <= _WORTH_A_PILOT * m
     if not with_rows and (solver.needs_exact_majoriser or (m * r**2 <= _EXACT_GRAM_COST and not enough)):
         return gram_of_all(rows, feature_map, features)
-    return gram_sample(rows, feature_map, n_sampled, rng, landmarks)
+    return gram_sample(rows, feature_map, features, n_sampled, rng, landmarks)
 
 
 def _sample_size(m: int, r: int) -> int:

@@ -12,6 +12,7 @@ from scipy.linalg.blas import get_blas_funcs
 from scipy.linalg.lapack import dpstrf
 
 from unisvm.kernels import Kernel
+from unisvm.products import multiply
 from unisvm.rows.threads import one_if_small
 
 # Pivots of K(B, B) below this share of its largest entry are not told from rounding error in the features.
@@ -157,7 +158,7 @@ def gram_of_all(rows, features: FeatureMap, built) -> GramSample:
 
 
 def gram_sample(
-    rows, features: FeatureMap, n_rows: int, rng: np.random.RandomState, landmarks: np.ndarray | None = None
+    rows, features: FeatureMap, built, n_rows: int, rng: np.random.RandomState, landmarks: np.ndarray | None = None
 ) -> GramSample:
     """Moments of the features, from a sample of rows.
 
@@ -165,6 +166,8 @@ def gram_sample(
     ----------
     rows : row store
     features : FeatureMap
+    built
+        What `rows.build` made of it.
     n_rows : int
         How many rows to draw by weight.
     rng : RandomState
@@ -182,7 +185,7 @@ def gram_sample(
         weights *= (total - own.sum()) / max(weights.sum(), np.finfo(float).tiny)
         indices, weights = np.concatenate([landmarks, indices]), np.concatenate([own, weights])
     seen = rows.sample(indices, weights)
-    values = seen.build(features.block, features.rank)
+    values = rows.values(lambda block: block, built, indices)
     # a majoriser in single precision serves as well
     factor = features.factor.astype(values.dtype)
     with one_if_small(values.size * features.rank):
@@ -195,8 +198,6 @@ def gram_sample(
 
 def _moments(P: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Σ s p pᵀ, its lower triangle, and Σ s p over rows p with weights s."""
-    # NumPy and SciPy each bring a BLAS whose idle threads spin for a while: with all large products from SciPy's the
-    # two do not fight for the processors, which took twice the time
     (syrk,) = get_blas_funcs(("syrk",), (P,))
     roots = np.sqrt(weights).astype(P.dtype)
     gram = np.zeros((P.shape[1], P.shape[1]), dtype=P.dtype, order="F")
@@ -204,7 +205,7 @@ def _moments(P: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray
         for low in range(0, len(P), _MOMENTS_BLOCK):
             part = slice(low, low + _MOMENTS_BLOCK)
             gram = syrk(1.0, P[part].T * roots[part], beta=1.0, c=gram, lower=1, overwrite_c=1)
-        sums = weights.astype(P.dtype) @ P
+        sums = multiply(P.T, weights.astype(P.dtype)[:, None])[:, 0]
     return gram.astype(np.float64), sums.astype(np.float64)
 
 

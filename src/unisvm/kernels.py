@@ -203,7 +203,11 @@ class RBF(Kernel):
             if (moved, dtype) not in prepared:
                 points = Z.astype(np.float64) - origin if moved else Z.astype(np.float64)
                 norms = gamma * row_norms(points, squared=True)
-                prepared[moved, dtype] = (points * (2 * gamma)).astype(dtype), norms
+                points = points * (2 * gamma)
+                if moved:
+                    # the norms are two further columns of the product, which spares two visits of all its entries
+                    points = np.column_stack([points, np.full(len(points), -gamma), -norms])
+                prepared[moved, dtype] = points.astype(dtype), norms
             return prepared[moved, dtype]
 
         def block(X, out=None):
@@ -217,9 +221,14 @@ class RBF(Kernel):
                 rows = X.astype(np.float64) - origin if moved else X.astype(np.float64)
                 row_squares = row_norms(rows, squared=True)
             points, norms = prepare(moved, rows.dtype)
-            exponent = _products(rows, points, out if rows.dtype == X.dtype else None)
-            exponent -= (gamma * row_squares)[:, None]
-            exponent -= norms.astype(rows.dtype)
+            target = out if rows.dtype == X.dtype else None
+            if moved:
+                wide = np.column_stack([rows, row_squares, np.ones_like(row_squares)])
+                exponent = np.matmul(wide, points.T, out=target)
+            else:
+                exponent = _products(rows, points, target)
+                exponent -= (gamma * row_squares)[:, None]
+                exponent -= norms.astype(rows.dtype)
             np.minimum(exponent, 0, out=exponent)
             return _into(out, np.exp(exponent, out=exponent).astype(X.dtype, copy=False))
 

@@ -19,7 +19,7 @@ from unisvm.rows.threads import blas_threads, run
 # how many candidates a randomly pivoted landmark is chosen from
 _FEWEST_CANDIDATES, _MOST_CANDIDATES = 3, 10
 _LEAST_CANDIDATES = 2000
-# so many rows that their kernel is worth sharing out
+# so many new entries of the factor are worth sharing out
 _WORTH_THREADS = 20_000
 
 
@@ -111,24 +111,21 @@ class PartialCholesky:
     def _new_rows(self, pivots: np.ndarray, factor: np.ndarray) -> np.ndarray:
         """What these pivots add to the factor, whose matrix left over has Cholesky's factor `factor`."""
         known = self._factor[: len(self.pivots)]
-        left = self._kernel_rows(pivots)
-        left -= known[:, pivots].T @ known
-        # a product with the small inverse stays with NumPy's BLAS, while a solve would wake SciPy's threads each time
-        return np.linalg.inv(factor).astype(left.dtype) @ left
-
-    def _kernel_rows(self, pivots: np.ndarray) -> np.ndarray:
-        """The kernel between these candidates and all of them."""
-        n = len(self._candidates)
+        between = np.ascontiguousarray(known[:, pivots].T)
         against = self._kernel.against(self._kernel.points(self._rows, self._candidates[pivots]))
-        matrix = np.empty((len(pivots), n), dtype=self._factor.dtype)
+        new = np.empty((len(pivots), len(self._candidates)), dtype=self._factor.dtype)
+        with blas_threads(1):
+            inverse = np.linalg.inv(factor).astype(new.dtype)
 
         def fill(part: slice) -> None:
-            matrix[:, part] = against(self._vectors[part]).T
+            left = against(self._vectors[part]).T
+            left -= between @ known[:, part]
+            np.matmul(inverse, left, out=new[:, part])
 
-        n_parts = self._rows.n_threads if n > _WORTH_THREADS else 1
-        bounds = np.linspace(0, n, n_parts + 1).astype(int).tolist()
-        run([partial(fill, slice(*ends)) for ends in pairwise(bounds)], self._rows.n_threads)
-        return matrix
+        n_parts = self._rows.n_threads if new.size > _WORTH_THREADS else 1
+        bounds = np.linspace(0, new.shape[1], n_parts + 1).astype(int).tolist()
+        run([partial(fill, slice(*ends)) for ends in pairwise(bounds)], n_parts)
+        return new
 
     def _eliminate(
         self, matrix: np.ndarray, positions: np.ndarray, accept: Callable[[int, float], bool]

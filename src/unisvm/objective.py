@@ -9,6 +9,7 @@ import numpy as np
 
 from unisvm.features import GramSample
 from unisvm.losses.base import CLASSIFICATION, REGRESSION, Loss
+from unisvm.products import multiply
 
 # real targets further than this from their median, in units of their robust scale, are outliers to the start
 _INLIERS = 3.0
@@ -143,7 +144,7 @@ class Objective:
             pull = _weighted(pull, weights)
             if self.margins:
                 pull = pull * y
-            return features.T @ pull, pull.sum(axis=0, dtype=np.float64), _weighted_sum(value, weights)
+            return _gathered(features, pull), pull.sum(axis=0, dtype=np.float64), _weighted_sum(value, weights)
 
         return block
 
@@ -163,7 +164,7 @@ class Objective:
         return chosen.penalty * np.outer(scales**2, np.einsum("ij,ij->j", body, body)) + risks / chosen.total
 
     def _products(self, features: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        return features @ dual
+        return multiply(features, dual) if dual.shape[1] == 1 else features @ dual
 
     def _sweep(self, block, n_columns: int) -> list[np.ndarray]:
         # BLAS takes a product with one column to the memory's limit; threads over blocks would wait for each other's
@@ -194,7 +195,7 @@ class Objective:
                 low, high = self.middle - _INLIERS, self.middle + _INLIERS
                 pull = np.concatenate([pull, _weighted(np.clip(y, low, high), weights)], axis=1)
             pull = pull.astype(features.dtype, copy=False)
-            return features.T @ pull, pull.sum(axis=0, dtype=np.float64)
+            return _gathered(features, pull), pull.sum(axis=0, dtype=np.float64)
 
         products, sums = self._sweep(block, self.n_columns)
         total = np.broadcast_to(chosen.total, self.n_columns)
@@ -247,6 +248,11 @@ def unit_of(loss: Loss) -> float:
     """What a residual of one unit costs, and a little more than nothing where that is free."""
     # when a few hopeless rows make up the objective, the others still count
     return max(float(loss.value(1.0)), 0.01 * loss.A)
+
+
+def _gathered(features: np.ndarray, pull: np.ndarray) -> np.ndarray:
+    """What the rows pull at each feature."""
+    return multiply(features.T, pull) if pull.shape[1] == 1 else features.T @ pull
 
 
 def _weighted(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

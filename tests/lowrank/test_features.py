@@ -106,6 +106,10 @@ def full(sample):
     return np.tril(sample.gram) + np.tril(sample.gram, -1).T
 
 
+def of_sample(rows, features, *args):
+    return gram_sample(rows, features, rows.build(features.block, features.rank), *args)
+
+
 def of_all(rows, features):
     return gram_of_all(rows, features, rows.build(features.block, features.rank))
 
@@ -131,7 +135,7 @@ def test_moments_of_all_rows(store, small_blocks, name, dtype, weighted, n_threa
     )
     assert sample.rows is None
     # a sample of all rows is the same
-    everything = gram_sample(store(X, weights=weights), features, 300, rng)
+    everything = of_sample(store(X, weights=weights), features, 300, rng)
     assert everything.rows.n_rows == 300
     np.testing.assert_allclose(full(everything), full(sample), atol=tolerance * gram.max())
 
@@ -144,7 +148,7 @@ def test_moments_of_a_sample_are_close(store, weighted):
     X[2000:] += 2
     weights = np.where(np.arange(4000) < 2000, 0.2, 1.8) if weighted else np.ones(4000)
     features = feature_map(kernel, X[1990:2010])
-    sample = gram_sample(store(X, weights=weights), features, 800, np.random.RandomState(1))
+    sample = of_sample(store(X, weights=weights), features, 800, np.random.RandomState(1))
     mean, gram = naive.moments(orthonormal(features, X), weights)
     assert 600 < sample.rows.n_rows <= 800
     np.testing.assert_allclose(sample.mean, mean, atol=0.06)
@@ -159,7 +163,7 @@ def test_moments_of_a_sample_with_factors(store, weighted, dtype):
     X = rng.randn(3000, 3).astype(dtype)
     weights = rng.uniform(0.1, 5, size=3000).astype(dtype).astype(float) if weighted else np.ones(3000)
     features = feature_map(kernels.RBF(0.3), X[:12], dtype)
-    everything = gram_sample(store(X, weights=weights), features, 3000, rng)
+    everything = of_sample(store(X, weights=weights), features, 3000, rng)
     # most rows have the least factor
     factors = np.maximum(rng.uniform(-2, 1, size=3000), 0.05)
     gram, sums, total = everything.moments(factors)
@@ -182,7 +186,7 @@ def test_landmarks_are_in_every_sample(store, weighted):
     features = feature_map(kernel, X[landmarks])
     rows, landmarks = store(X, weights=weights), landmarks[features.kept]
     mean, gram = naive.moments(orthonormal(features, X), weights)
-    samples = [gram_sample(rows, features, 200, np.random.RandomState(seed), landmarks) for seed in range(60)]
+    samples = [of_sample(rows, features, 200, np.random.RandomState(seed), landmarks) for seed in range(60)]
     alone = int(np.flatnonzero(landmarks == 1234)[0])
     for sample in samples:
         assert sample.gram[alone, alone] == pytest.approx(gram[alone, alone], rel=1e-6)
@@ -198,7 +202,7 @@ def test_sample_of_landmarks_only(store):
     weights = np.full(50, 1e-12)
     weights[7] = 1.0
     features = feature_map(kernels.RBF(0.5), X[[7]])
-    sample = gram_sample(store(X, weights=weights), features, 10, np.random.RandomState(0), np.array([7]))
+    sample = of_sample(store(X, weights=weights), features, 10, np.random.RandomState(0), np.array([7]))
     np.testing.assert_allclose(full(sample), [[1.0]], rtol=1e-6)
 
 
@@ -218,7 +222,7 @@ def test_moments_of_a_precomputed_kernel(store, form, n_sampled):
     precomputed, rng = kernels.Precomputed(), np.random.RandomState(0)
     features = FeatureMap(precomputed, chosen, K[np.ix_(chosen, chosen)], F64)
     rows = store(form(K))
-    sample = of_all(rows, features) if n_sampled is None else gram_sample(rows, features, n_sampled, rng)
+    sample = of_all(rows, features) if n_sampled is None else of_sample(rows, features, n_sampled, rng)
     indices = np.arange(60) if n_sampled is None else rows.draw(n_sampled, np.random.RandomState(0))
     P = naive.orthonormal_features(K[:, chosen[features.kept]], K[np.ix_(*[chosen[features.kept]] * 2)])[indices]
     np.testing.assert_allclose(full(sample), P.T @ P / len(indices), atol=1e-9)

@@ -29,7 +29,7 @@ class Problem:
         kernel = kernels.RBF(0.5)
         feature_map = FeatureMap(kernel, X[:15], kernel(X[:15], X[:15]), X.dtype)
         features = rows.build(feature_map.block, feature_map.rank)
-        self.sample = gram_sample(rows, feature_map, 600, rng)
+        self.sample = gram_sample(rows, feature_map, features, 600, rng)
         self.centre = self.sample.mean if intercept else None
         self.objective = Objective(rows, features, feature_map, loss, PENALTY, task, self.centre)
         self.majoriser = Majoriser(gram_of_all(rows, feature_map, features), PENALTY, loss.A, intercept)
@@ -93,7 +93,7 @@ def test_nonconvex_loss_does_not_believe_a_sample_it_fits_too_well():
     # the sample is all rows here: its solution holds
     assert not np.allclose(guide.weights, least_squares)
     rows = problem.objective.rows
-    few = gram_sample(rows, problem.objective.feature_map, 20, rng)
+    few = gram_sample(rows, problem.objective.feature_map, problem.objective.features, 20, rng)
     guide = explore(problem.objective, problem.majoriser, few, Start())
     np.testing.assert_allclose(guide.weights, least_squares)
     assert guide.coordinates is not problem.majoriser

@@ -135,7 +135,7 @@ class MemoryRows:
             else:
                 block(rows, out=features[low:high])
 
-        self._visit(fill, width)
+        self._visit(fill, width, n_columns=width)
         return features
 
     def reduce(
