@@ -135,17 +135,22 @@ class BaseUniSVM(KernelEstimator):
         if len(present) < len(weights):
             X = X[present][:, present] if self._is_precomputed() else X[present]
             targets, weights = targets[present], weights[present]
-        n_threads = count_threads(self.n_jobs)
+        targets = np.ascontiguousarray(targets, dtype=X.dtype)
+        rows = MemoryRows(
+            X, targets, weights, count_threads(self.n_jobs), scratch_dir=self.scratch_dir, present=present
+        )
+        return self._fit_rows(rows, problem, every_row, warm=warm)
+
+    def _fit_rows(self, rows, problem: Problem, every_row=None, *, warm: bool) -> tuple[dict[str, Any], Result]:
+        """As `_fit_columns`, for a store of the rows that count; `every_row` holds the others too, if it is at hand."""
         rng = check_random_state(self.random_state)
         report = Report(self.verbose)
-        targets = np.ascontiguousarray(targets, dtype=X.dtype)
-        rows = MemoryRows(X, targets, weights, n_threads, scratch_dir=self.scratch_dir)
         penalty = 1 / (2 * self.C * rows.total_weight)
         solver = solvers.get(self.solver)
         loss = losses.get(self.loss)
 
-        with blas_threads(n_threads):
-            prepared = self._prepare(rows, every_row, present, solver, rng, report, quadratic=loss.is_quadratic)
+        with blas_threads(rows.n_threads):
+            prepared = self._prepare(rows, every_row, solver, rng, report, quadratic=loss.is_quadratic)
             sample = prepared.sample
             with report.stage("majoriser"):
                 majoriser = Majoriser(sample, penalty, loss.A, self.fit_intercept)
@@ -184,9 +189,9 @@ class BaseUniSVM(KernelEstimator):
         return fitted, result
 
     def _prepare(
-        self, rows, every_row, present, solver, rng, report: Report, *, quadratic=False, with_rows=False, beside=0
+        self, rows, every_row, solver, rng, report: Report, *, quadratic=False, with_rows=False, beside=0
     ) -> Prepared:
-        """Landmarks, features and moments of the rows in the store, which are the `present` ones of `every_row`.
+        """Landmarks, features and moments of the rows in the store, which are some of `every_row`.
 
         Parameters
         ----------
@@ -197,9 +202,9 @@ class BaseUniSVM(KernelEstimator):
         beside : int
             Bytes that are needed beside the features.
         """
-        kernel = self._requested_kernel().resolve(every_row.shape[1], rows.variance)
+        kernel = self._requested_kernel().resolve(rows.n_features, rows.variance)
         with report.stage("landmarks"):
-            chosen = self._landmarks(rows, kernel, every_row, present, rng)
+            chosen = self._landmarks(rows, kernel, every_row, rng)
             vectors = chosen.vectors.astype(np.float64)
             room = self._room_for_features(rows, vectors.shape[0], solver, beside)
             feature_map = FeatureMap(kernel, chosen.points, kernel.against(chosen.points)(vectors), rows.dtype)
@@ -232,28 +237,28 @@ class BaseUniSVM(KernelEstimator):
             stacklevel=3,
         )
 
-    def _landmarks(self, rows, kernel, every_row, present, rng) -> _Landmarks:
+    def _landmarks(self, rows, kernel, every_row, rng) -> _Landmarks:
         given = self.landmarks
         if isinstance(given, str):
             rank = rows.n_rows if self.rank is None else self.rank
             stored = landmarks.choose(given, rows, kernel, rank, self.rank_tol, rng)
-            return _Landmarks(present[stored], stored, kernel.points(rows, stored), rows.take(stored))
+            return _of_store(rows, kernel, rows.numbers(stored), stored)
         given = given if sparse.issparse(given) else np.asarray(given)
         if given.ndim == 1 and np.issubdtype(given.dtype, np.integer) and len(given):
-            if given.min() < 0 or given.max() >= every_row.shape[0]:
+            n_given = rows.n_given if every_row is None else every_row.shape[0]
+            if given.min() < 0 or given.max() >= n_given:
                 raise ValueError(
-                    f"Landmark indices must be row numbers from 0 to {every_row.shape[0] - 1}; "
+                    f"Landmark indices must be row numbers from 0 to {n_given - 1}; "
                     f"got values from {given.min()} to {given.max()}."
                 )
             numbers = np.unique(given)
-            stored = np.searchsorted(present, numbers)
-            all_present = bool(np.isin(numbers, present).all())
-            if not self._is_precomputed():
-                vectors = every_row[numbers]
-                return _Landmarks(numbers, stored if all_present else None, vectors, vectors)
-            if not all_present:
-                raise ValueError("A landmark of a precomputed kernel must be a row of positive weight.")
-            return _Landmarks(numbers, stored, kernel.points(rows, stored), rows.take(stored))
+            stored = rows.locate(numbers)
+            if stored is not None:
+                return _of_store(rows, kernel, numbers, stored)
+            if every_row is None or self._is_precomputed():
+                raise ValueError("Landmarks given by their row numbers must be rows of positive weight here.")
+            vectors = every_row[numbers]
+            return _Landmarks(numbers, None, vectors, vectors)
         if given.ndim != 2 or self._is_precomputed():
             kinds = "row numbers (1-D integers)" + ("" if self._is_precomputed() else " or points (2-D)")
             raise ValueError(
@@ -261,8 +266,8 @@ class BaseUniSVM(KernelEstimator):
                 f"got an array of shape {given.shape} and type {given.dtype}."
             )
         points = check_array(given, accept_sparse="csr", dtype=rows.dtype, input_name="landmarks")
-        if points.shape[1] != every_row.shape[1]:
-            raise ValueError(f"The landmarks have {points.shape[1]} columns, but X has {every_row.shape[1]}.")
+        if points.shape[1] != rows.n_features:
+            raise ValueError(f"The landmarks have {points.shape[1]} columns, but X has {rows.n_features}.")
         return _Landmarks(None, None, points, points)
 
     def _room_for_features(self, rows, rank: int, solver, beside: int) -> float:
@@ -301,6 +306,12 @@ class BaseUniSVM(KernelEstimator):
         loss = losses.get(self.loss)
         value = loss.value(residuals)
         return np.clip(1 - value / loss.bound, 0, 1) if np.isfinite(loss.bound) else 1 / (1 + value)
+
+
+def _of_store(rows, kernel: kernels.Kernel, numbers: np.ndarray, stored: np.ndarray) -> _Landmarks:
+    """Landmarks that are rows of the store."""
+    vectors = rows.take(stored)
+    return _Landmarks(numbers, stored, stored if kernel.points_are_numbers else vectors, vectors)
 
 
 def in_units_of_y(dual: np.ndarray, intercept: np.ndarray, problem: Problem) -> tuple[np.ndarray, np.ndarray]:

@@ -93,7 +93,8 @@ def fold(
     # rows that the same splits leave out are kept together, if there are few ways to be left out
     _, way, n_rows = np.unique(stored[:, n_targets:] > 0, axis=0, return_inverse=True, return_counts=True)
     order = np.argsort(way, kind="stable") if n_rows.min() >= _WORTH_SORTING else None
-    rows = MemoryRows(kept, stored, whole.weights[present], count_threads(template.n_jobs), order, template.scratch_dir)
+    n_threads = count_threads(template.n_jobs)
+    rows = MemoryRows(kept, stored, whole.weights[present], n_threads, order, template.scratch_dir, present)
     return Folds(X, y, present, rows, Layout(target_of, int(n_targets), middle, totals), tests, problems, owned)
 
 

@@ -222,7 +222,6 @@ def walk(
     prepared = template._prepare(
         folds.rows,
         kernels.as_rows(folds.X),
-        folds.present,
         solvers.LBFGS(),
         check_random_state(template.random_state),
         report,

@@ -152,9 +152,8 @@ def gram_of_all(rows, features: FeatureMap, built) -> GramSample:
         return _moments(P.T, np.ones(P.shape[1]) if weights is None else weights[:, 0])
 
     gram, sums = rows.reduce(block, built, spread=False)
-    diagonal = rows.weights @ rows.diagonal(features.kernel, np.arange(rows.n_rows))
     total = rows.total_weight
-    return GramSample(sums / total, gram / total, _left_out(gram, diagonal))
+    return GramSample(sums / total, gram / total, _left_out(gram, rows.trace(features.kernel)))
 
 
 def gram_sample(
@@ -178,7 +177,7 @@ def gram_sample(
     total = rows.total_weight
     indices, weights = rows.represent(n_rows, rng)
     if landmarks is not None:
-        own = rows.weights[landmarks].astype(np.float64)
+        own = rows.weights_of(landmarks)
         other = ~np.isin(indices, landmarks)
         indices, weights = indices[other], weights[other]
         # the others stand for all rows that are no landmarks

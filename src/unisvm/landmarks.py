@@ -49,10 +49,10 @@ class PartialCholesky:
 
     def __init__(self, kernel: Kernel, rows, candidates: np.ndarray, weights: np.ndarray, rank: int, *, sampled: bool):
         self._kernel = kernel
-        self._rows = rows
-        self._candidates = candidates
+        self._n_threads = rows.n_threads
         self._vectors = rows.take(candidates)
-        diagonal = rows.diagonal(kernel, candidates)
+        self._points = candidates if kernel.points_are_numbers else self._vectors
+        diagonal = rows.diagonal(kernel, candidates) if kernel.points_are_numbers else kernel.diagonal(self._vectors)
         # below this a pivot is rounding error
         self.floor = 10 * np.finfo(rows.dtype).eps * max(diagonal.max(initial=0.0), 0.0)
         self.residual = np.where(diagonal > self.floor, diagonal, 0.0)
@@ -65,8 +65,7 @@ class PartialCholesky:
 
     def entries(self, positions: np.ndarray) -> np.ndarray:
         """K − F Fᵀ between these positions."""
-        points = self._kernel.points(self._rows, self._candidates[positions])
-        entries = self._kernel.against(points)(self._vectors[positions])
+        entries = self._kernel.against(self._points[positions])(self._vectors[positions])
         factor = self._factor[: len(self.pivots), positions]
         entries -= factor.T @ factor
         return entries
@@ -112,8 +111,8 @@ class PartialCholesky:
         """What these pivots add to the factor, whose matrix left over has Cholesky's factor `factor`."""
         known = self._factor[: len(self.pivots)]
         between = np.ascontiguousarray(known[:, pivots].T)
-        against = self._kernel.against(self._kernel.points(self._rows, self._candidates[pivots]))
-        new = np.empty((len(pivots), len(self._candidates)), dtype=self._factor.dtype)
+        against = self._kernel.against(self._points[pivots])
+        new = np.empty((len(pivots), len(self.weights)), dtype=self._factor.dtype)
         with blas_threads(1):
             inverse = np.linalg.inv(factor).astype(new.dtype)
 
@@ -122,7 +121,7 @@ class PartialCholesky:
             left -= between @ known[:, part]
             np.matmul(inverse, left, out=new[:, part])
 
-        n_parts = self._rows.n_threads if new.size > _WORTH_THREADS else 1
+        n_parts = self._n_threads if new.size > _WORTH_THREADS else 1
         bounds = np.linspace(0, new.shape[1], n_parts + 1).astype(int).tolist()
         run([partial(fill, slice(*ends)) for ends in pairwise(bounds)], n_parts)
         return new
@@ -201,7 +200,7 @@ def _candidates(n_rows: int, rank: int) -> int:
 def _pivoted_cholesky(rows, kernel, rank, tolerance, rng):
     # a random order settles ties, so that the first landmark of a kernel with a constant diagonal is a random one
     candidates = rng.permutation(rows.n_rows)
-    weights = rows.weights[candidates].astype(np.float64)
+    weights = rows.weights_of(candidates)
     cholesky = PartialCholesky(kernel, rows, candidates, weights, rank, sampled=False)
     while cholesky.residual.max() > 0:
         pivot = np.argmax(cholesky.residual)

@@ -84,7 +84,11 @@ class Objective:
         self.centre = centre
         self.middle = middle
         self.total = rows.total_weight
-        self.n_columns = rows.targets.shape[1]
+        self.n_columns = rows.n_columns
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a block of a sweep travels to where the rows are, and needs nothing that is large
+        return self.__dict__ | {"rows": None, "features": None, "feature_map": None}
 
     @property
     def units(self) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""Large products outside of threads over blocks, all of them by SciPy's BLAS.
+"""Products that BLAS may share out among threads, all of them by SciPy's BLAS.
 
 The wheels of NumPy and SciPy each carry an OpenBLAS, whose idle threads spin on for some 20 ms and take the processors
-from the other's. Factorisations and solves are SciPy's, so the products between them are as well; where threads work on
-different blocks, each with a BLAS of one thread, NumPy's products release the interpreter's lock and SciPy's do not.
+from the other's. Factorisations and solves are SciPy's, so the products between them are as well. Where BLAS has one
+thread, others may be at work beside it: NumPy's products release the interpreter's lock, and SciPy's do not.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.blas import get_blas_funcs
 
+from unisvm.rows.threads import has_one_thread
+
 
 def multiply(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """A @ B for two matrices of one precision; A is contiguous in either order."""
-    if A.size == 0:
-        # which SciPy refuses
+    if has_one_thread() or A.size == 0:
         return A @ B
     gemm, gemv = get_blas_funcs(("gemm", "gemv"), (A, B))
     # the transpose of a matrix in the order of C is one in the order of Fortran, which needs no copy

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
+from unisvm.rows import sampling
 from unisvm.rows.scratch import Scratch
 from unisvm.rows.threads import run
 
@@ -38,6 +39,8 @@ class MemoryRows:
         together.
     scratch_dir : str or Path, optional
         The folder for features that are too large for memory.
+    present : ndarray of int, optional
+        The numbers that the rows have among all that were given, in rising order; those of the rows here when None.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class MemoryRows:
         n_threads: int = 1,
         order: np.ndarray | None = None,
         scratch_dir: str | Path | None = None,
+        present: np.ndarray | None = None,
     ):
         self.X = X
         self.targets = targets
@@ -56,13 +60,24 @@ class MemoryRows:
         self._order = order
         self._place = None if order is None else np.argsort(order)
         self._scratch_dir = scratch_dir
+        self._present = present
         self._visited_targets = targets if order is None else np.asfortranarray(targets[order])
         self._visited_weights = weights if order is None else weights[order]
         self._all_count_once = bool((weights == 1).all())
+        self._weights_are_even = bool(len(weights) == 0 or weights.min() == weights.max())
 
     @property
     def n_rows(self) -> int:
         return self.X.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.X.shape[1]
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns of targets there are."""
+        return self.targets.shape[1]
 
     @property
     def dtype(self) -> np.dtype:
@@ -74,42 +89,66 @@ class MemoryRows:
 
     def variance(self) -> float:
         """The weighted variance of all entries of X."""
-        n_features = self.X.shape[1]
-        # moments about a typical entry lose fewer digits than moments about 0, where most entries of a sparse X are
-        typical = 0.0 if sparse.issparse(self.X) else float(self.X[0].mean())
+        mean, square = self.moments(self.typical()) / (self.total_weight * self.n_features)
+        return max(float(square - mean**2), 0.0)
 
-        def moments(low: int, high: int) -> tuple[np.ndarray, ...]:
+    def typical(self) -> float:
+        """An entry of X to take moments about: they lose fewer digits than about 0, where those of a sparse X are."""
+        return 0.0 if sparse.issparse(self.X) else float(self.X[0].mean())
+
+    def moments(self, origin: float) -> np.ndarray:
+        """The weighted sums of all entries of X, and of their squares, about `origin`."""
+
+        def sums(low: int, high: int) -> tuple[np.ndarray, ...]:
             block, weights = self.X[low:high].astype(np.float64), self.weights[low:high].astype(np.float64)
             if not sparse.issparse(block):
-                block -= typical
-            sums = np.asarray(block.sum(axis=1)).ravel()
-            return np.asarray(weights @ sums), np.asarray(weights @ row_norms(block, squared=True))
+                block -= origin
+            of_rows = np.asarray(block.sum(axis=1)).ravel()
+            return np.asarray(weights @ of_rows), np.asarray(weights @ row_norms(block, squared=True))
 
-        mean, square = np.sum(self._visit(moments, n_features), axis=0) / (self.total_weight * n_features)
-        return max(float(square - mean**2), 0.0)
+        return np.sum(self._visit(sums, self.n_features), axis=0)
+
+    def numbers(self, indices: np.ndarray) -> np.ndarray:
+        """The numbers that these rows have among all that were given."""
+        return indices if self._present is None else self._present[indices]
+
+    def locate(self, numbers: np.ndarray) -> np.ndarray | None:
+        """Where the rows of these numbers among all that were given are; None if one of them is not here."""
+        if self._present is None:
+            return numbers
+        places = np.minimum(np.searchsorted(self._present, numbers), self.n_rows - 1)
+        return places if np.array_equal(self._present[places], numbers) else None
 
     def take(self, indices: np.ndarray):
         """The rows of these numbers."""
         return self.X[indices]
 
+    def weights_of(self, indices: np.ndarray) -> np.ndarray:
+        """The weights of the rows of these numbers."""
+        return self.weights[indices].astype(np.float64)
+
     def diagonal(self, kernel, indices: np.ndarray) -> np.ndarray:
         """k(x, x) for the rows of these numbers."""
         return kernel.diagonal_at(self.X, indices)
 
+    def trace(self, kernel) -> float:
+        """The weighted sum of k(x, x) over all rows."""
+        return float(self.weights @ kernel.diagonal_at(self.X, np.arange(self.n_rows)))
+
     def draw(self, n: int, rng: np.random.RandomState) -> np.ndarray:
         """Numbers of `n` distinct rows, or of all rows if there are no more, drawn by weight, in random order."""
         n = min(n, self.n_rows)
-        even = self.weights.min() == self.weights.max()
-        return rng.choice(self.n_rows, n, replace=False, p=None if even else self.weights / self.total_weight)
+        if self._weights_are_even:
+            return sampling.distinct(self.n_rows, n, rng)
+        return sampling.first_by_weight(self.weights, n, sampling.seed(rng), 0)[0]
 
     def represent(self, n: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         """Numbers and weights of about `n` rows whose weighted mean is on average that of all rows."""
         if n >= self.n_rows:
             return np.arange(self.n_rows), self.weights.astype(np.float64)
-        if self.weights.min() == self.weights.max():
-            return rng.choice(self.n_rows, n, replace=False), np.ones(n)
-        drawn = rng.choice(self.n_rows, n, p=self.weights / self.total_weight)
-        indices, counts = np.unique(drawn, return_counts=True)
+        if self._weights_are_even:
+            return sampling.distinct(self.n_rows, n, rng), np.ones(n)
+        indices, counts = np.unique(sampling.by_weight(self.weights, rng.random_sample(n)), return_counts=True)
         return indices, counts.astype(np.float64)
 
     def sample(self, indices: np.ndarray, weights: np.ndarray) -> MemoryRows:

@@ -40,6 +40,8 @@ class _BlasLimit:
         self._lock = Lock()
         self._inside = 0
         self._found: list[int] = []
+        #: what the products inside are limited to; None outside
+        self.present: int | None = None
 
     def enter(self, n_threads: int) -> list[int]:
         with self._lock:
@@ -47,12 +49,14 @@ class _BlasLimit:
             if self._inside == 0:
                 self._found = before
             self._inside += 1
+            self.present = n_threads
             self._set([n_threads] * len(before))
             return before
 
     def leave(self, before: list[int]) -> None:
         with self._lock:
             self._inside -= 1
+            self.present = max(before, default=1) if self._inside else None
             self._set(before if self._inside else self._found)
 
     @staticmethod
@@ -72,6 +76,11 @@ def blas_threads(n_threads: int) -> Iterator[None]:
         yield
     finally:
         _limit.leave(before)
+
+
+def has_one_thread() -> bool:
+    """Whether matrix products are limited to one thread here."""
+    return _limit.present == 1
 
 
 def one_if_small(n_multiplications: float) -> AbstractContextManager[None]:
