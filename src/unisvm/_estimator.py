@@ -94,6 +94,9 @@ class BaseUniSVM(KernelEstimator):
         self, y: np.ndarray, weights: np.ndarray, dtype: np.dtype, known: dict[str, Any] | None = None
     ) -> tuple[Problem, dict[str, Any]]: ...
 
+    @abstractmethod
+    def _specify_blocks(self, blocks) -> tuple[Any, dict[str, Any]]: ...
+
     # ------------------------------------------------------------------ checks, before any work
 
     def _check_parameters(self) -> None:
@@ -288,12 +291,13 @@ class BaseUniSVM(KernelEstimator):
             )
         return np.inf if solver.copies_of_features > 1 else limit - needed
 
-    def _can_start_warm(self, X, n_columns: int) -> bool:
-        """Whether the present function can be the start of a fit with so many columns."""
+    def _can_start_warm(self, n_features: int, n_columns: int, own: dict[str, Any]) -> bool:
+        """Whether the present function can be the start of a fit with so many columns, and means the same."""
         if not (self.warm_start and hasattr(self, "dual_coef_")) or self._is_precomputed():
             return False
         points = self.landmark_vectors_
-        return points.ndim == 2 and points.shape[1] == X.shape[1] and len(self.dual_coef_) == n_columns
+        is_alike = points.ndim == 2 and points.shape[1] == n_features and len(self.dual_coef_) == n_columns
+        return is_alike and np.array_equal(own.get("classes_", []), getattr(self, "classes_", []))
 
     def _present_function(self, objective: Objective, prepared: Prepared, problem: Problem) -> np.ndarray:
         """The function of the last fit, brought to new landmarks by its values there."""

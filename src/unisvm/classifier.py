@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -12,8 +12,10 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from unisvm import _distributed
 from unisvm._estimator import BaseUniSVM, Problem
 from unisvm.losses.base import CLASSIFICATION
+from unisvm.rows.collections import is_dask
 
 
 class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
@@ -184,13 +186,15 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         -------
         self : UniSVMClassifier
         """
+        if is_dask(X):
+            return _distributed.fit(self, X, y, sample_weight)
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], multi_output=True)
         y = self._check_labels(y)
         weights = self._check_weights(sample_weight, X)
         self._check_rows(X)
         problem, own = self._specify(y, weights, X.dtype)
-        warm = self._can_start_warm(X, problem.targets.shape[1]) and np.array_equal(self.classes_, own["classes_"])
+        warm = self._can_start_warm(X.shape[1], problem.targets.shape[1], own)
         fitted, result = self._fit_columns(X, problem, warm=warm)
         self._store(own | fitted, result)
         return self
@@ -205,6 +209,30 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         problem = Problem(signs, weights, None, np.zeros(signs.shape[1]), np.ones(signs.shape[1]))
         return problem, {"classes_": classes, "_multilabel": y.ndim == 2}
 
+    def _specify_blocks(self, blocks) -> tuple[_Signs, dict[str, Any]]:
+        """What turns the labels of a block into targets, and the attributes that say what they mean."""
+        found = blocks.of_targets(_labels_of_block, self._check_labels)
+        if any(labels is None for labels, _ in found):
+            if self.class_weight is not None:
+                raise ValueError("class_weight is not supported for a multilabel y on Dask; give sample_weight.")
+            widths = {count for labels, count in found if labels is None}
+            if len(widths) > 1 or any(labels is not None for labels, _ in found):
+                raise ValueError("All blocks of a multilabel y must be indicator matrices with as many columns.")
+            classes = np.arange(widths.pop())
+            return _Signs(classes, None), {"classes_": classes, "_multilabel": True}
+        every = np.concatenate([labels for labels, _ in found])
+        classes = self._classes_of(every, np.ones(len(every)))
+        factors = None
+        if self.class_weight is not None:
+            counts = np.zeros(len(classes), dtype=int)
+            for labels, count in found:
+                counts[np.searchsorted(classes, labels)] += count
+            given = self.class_weight
+            if isinstance(given, str):
+                given = dict(zip(classes.tolist(), counts.sum() / (len(classes) * counts), strict=True))
+            factors = self._times_class_weights(np.ones(len(classes)), classes, given)
+        return _Signs(classes, factors), {"classes_": classes, "_multilabel": False}
+
     def _classes_of(self, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The labels on rows that count; the numbers of the columns of an indicator matrix."""
         if y.ndim == 2:
@@ -217,12 +245,13 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
             )
         return classes
 
-    def _times_class_weights(self, weights: np.ndarray, y: np.ndarray) -> np.ndarray:
-        if self.class_weight is None:
+    def _times_class_weights(self, weights: np.ndarray, y: np.ndarray, class_weight=None) -> np.ndarray:
+        class_weight = self.class_weight if class_weight is None else class_weight
+        if class_weight is None:
             return weights
         present = weights > 0
         weights = weights.copy()
-        weights[present] *= compute_sample_weight(self.class_weight, y[present])
+        weights[present] *= compute_sample_weight(class_weight, y[present])
         if not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
             raise ValueError(
                 f"class_weight must be 'balanced' or give each class a weight that is not negative or NaN, and "
@@ -255,6 +284,11 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         -------
         decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_columns)
         """
+        if is_dask(X):
+            check_is_fitted(self)
+            n_columns = len(self.dual_coef_)
+            width = None if n_columns == 1 and not self._multilabel else n_columns
+            return _distributed.lazily(self, "decision_function", X, dtype=self.dual_coef_.dtype, n_columns=width)
         decision = self._decision(X)
         return decision.ravel() if decision.shape[1] == 1 and not self._multilabel else decision
 
@@ -270,6 +304,9 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         labels : ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
         check_is_fitted(self)
+        if is_dask(X):
+            dtype, width = (int, len(self.classes_)) if self._multilabel else (self.classes_.dtype, None)
+            return _distributed.lazily(self, "predict", X, dtype=dtype, n_columns=width)
         decision = self.decision_function(X)
         if self._multilabel:
             return (decision > 0).astype(int)
@@ -291,6 +328,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         -------
         trust : ndarray of shape (n_samples,)
         """
+        if is_dask(X):
+            return _distributed.lazily(self, "trust", X, y, dtype=np.float64)
         decision = self._decision(X)
         y = np.asarray(y.toarray() if sparse.issparse(y) else y)
         check_consistent_length(decision, y)
@@ -314,6 +353,28 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+class _Signs(NamedTuple):
+    """Targets and weights from labels, for classes that are known; `factors` are the classes' own weights."""
+
+    classes: np.ndarray
+    factors: np.ndarray | None
+
+    def __call__(self, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.factors is not None:
+            weights = weights * self.factors[np.searchsorted(self.classes, y)].astype(weights.dtype)
+        return signs_of(y, self.classes, weights.dtype), weights
+
+    def units(self, n_columns: int) -> tuple[None, np.ndarray, np.ndarray]:
+        """Labels are in training units already."""
+        return None, np.zeros(n_columns), np.ones(n_columns)
+
+
+def _labels_of_block(y: np.ndarray, weights: np.ndarray, check) -> tuple[np.ndarray | None, Any]:
+    """The labels on rows that count, and how many rows have each; how many labels there are if y is a matrix."""
+    y = check(y)
+    return (None, y.shape[1]) if y.ndim == 2 else np.unique(y[weights > 0], return_counts=True)
 
 
 def signs_of(y: np.ndarray, classes: np.ndarray, dtype) -> np.ndarray:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from unisvm import _distributed
 from unisvm._estimator import BaseUniSVM, Problem
+from unisvm._robust import as_columns, location_and_scale, location_and_scale_of_blocks
 from unisvm.losses.base import REGRESSION
+from unisvm.rows.collections import is_dask
 
 
 class UniSVMRegressor(RegressorMixin, BaseUniSVM):
@@ -130,6 +133,8 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         -------
         self : UniSVMRegressor
         """
+        if is_dask(X):
+            return _distributed.fit(self, X, y, sample_weight)
         self._check_parameters()
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
@@ -137,7 +142,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         weights = self._check_weights(sample_weight, X)
         self._check_rows(X)
         problem, own = self._specify(y, weights, X.dtype)
-        warm = self._can_start_warm(X, problem.targets.shape[1])
+        warm = self._can_start_warm(X.shape[1], problem.targets.shape[1], own)
         fitted, result = self._fit_columns(X, problem, warm=warm)
         self._store(own | fitted, result)
         return self
@@ -146,11 +151,19 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         self, y: np.ndarray, weights: np.ndarray, dtype: np.dtype, known: dict[str, Any] | None = None
     ) -> tuple[Problem, dict[str, Any]]:
         """What is to be fitted, and the attributes that say what it means."""
-        targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        median, scale = _robust_location_and_scale(targets, weights)
+        targets = as_columns(y)
+        median, scale = location_and_scale(targets, weights)
         centre = median if self.fit_intercept else np.zeros_like(median)
         problem = Problem((targets - centre) / scale, weights, (median - centre) / scale, centre, scale)
         return problem, {"target_centre_": centre, "target_scale_": scale, "_one_target": y.ndim == 1}
+
+    def _specify_blocks(self, blocks) -> tuple[_Scaled, dict[str, Any]]:
+        """What turns the targets of a block into training units, and the attributes that say which they are."""
+        median, scale = location_and_scale_of_blocks(blocks)
+        centre = median if self.fit_intercept else np.zeros_like(median)
+        one_target = blocks.of_targets(_n_dimensions)[0] == 1
+        own = {"target_centre_": centre, "target_scale_": scale, "_one_target": one_target}
+        return _Scaled(centre, scale, median), own
 
     def predict(self, X):
         """The targets.
@@ -163,6 +176,10 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
+        if is_dask(X):
+            check_is_fitted(self)
+            width = None if self._one_target else len(self.dual_coef_)
+            return _distributed.lazily(self, "predict", X, dtype=self.dual_coef_.dtype, n_columns=width)
         decision = self._decision(X)
         return decision.ravel() if self._one_target else decision
 
@@ -181,6 +198,8 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         -------
         trust : ndarray of shape (n_samples,)
         """
+        if is_dask(X):
+            return _distributed.lazily(self, "trust", X, y, dtype=np.float64)
         decision = self._decision(X)
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         check_consistent_length(decision, targets)
@@ -195,27 +214,20 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         return tags
 
 
-def _robust_location_and_scale(targets: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The weighted median of each column, and 1.4826 times the weighted median distance from it.
+class _Scaled(NamedTuple):
+    """Targets in training units, from those in the units of y."""
 
-    Where more than half of a column is one value, its standard deviation stands in; a constant column has scale 1.
-    """
-    present = weights > 0
-    targets, weights = targets[present], weights[present].astype(np.float64)
-    centre = np.array([_weighted_median(column, weights) for column in targets.T])
-    distance = np.abs(targets - centre)
-    scale = 1.4826 * np.array([_weighted_median(column, weights) for column in distance.T])
-    mean = np.average(targets, axis=0, weights=weights)
-    deviation = np.sqrt(np.average((targets - mean) ** 2, axis=0, weights=weights))
-    scale = np.where(scale > 1e-9 * deviation, scale, deviation)
-    constant = scale <= 1e-12 * np.abs(centre)
-    return centre, np.where(constant | (scale == 0), 1.0, scale)
+    centre: np.ndarray
+    scale: np.ndarray
+    median: np.ndarray
+
+    def __call__(self, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (as_columns(y) - self.centre) / self.scale, weights
+
+    def units(self, n_columns: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where the median is in training units, and what they are."""
+        return (self.median - self.centre) / self.scale, self.centre, self.scale
 
 
-def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
-    """The median of the values repeated by their weights: halfway between the two middle ones if they differ."""
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weights[order]) / weights.sum()
-    # half the weight is reached up to rounding
-    middle = np.searchsorted(reached, [0.5 - 1e-9, 0.5 + 1e-9])
-    return float(values[order[np.minimum(middle, len(values) - 1)]].mean())
+def _n_dimensions(y: np.ndarray, weights: np.ndarray) -> int:
+    return y.ndim

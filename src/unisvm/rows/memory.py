@@ -116,7 +116,7 @@ class MemoryRows:
         """Where the rows of these numbers among all that were given are; None if one of them is not here."""
         if self._present is None:
             return numbers
-        places = np.minimum(np.searchsorted(self._present, numbers), self.n_rows - 1)
+        places = np.clip(np.searchsorted(self._present, numbers), 0, self.n_rows - 1)
         return places if np.array_equal(self._present[places], numbers) else None
 
     def take(self, indices: np.ndarray):

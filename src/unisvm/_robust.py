@@ -1,0 +1,136 @@
+"""Where real targets lie and how far they spread, whatever a few wild ones are: of an array, or of blocks of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+# so many distinct values of all blocks may be looked at in one place
+_FEW = 100_000
+_BINS = 1024
+# half the weight is reached up to rounding
+_HALF = np.array([0.5 - 1e-9, 0.5 + 1e-9])
+
+
+def as_columns(y: np.ndarray) -> np.ndarray:
+    """Targets in double precision, one column each."""
+    return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+
+
+def location_and_scale(targets: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The weighted median of each column, and 1.4826 times the weighted median distance from it.
+
+    Where more than half of a column is one value, its standard deviation stands in; a constant column has scale 1.
+    """
+    present = weights > 0
+    targets, weights = targets[present], weights[present].astype(np.float64)
+    centre = _medians(targets, weights)
+    distance = _medians(np.abs(targets - centre), weights)
+    mean = np.average(targets, axis=0, weights=weights)
+    deviation = np.sqrt(np.average((targets - mean) ** 2, axis=0, weights=weights))
+    return centre, _scale(centre, distance, deviation)
+
+
+def location_and_scale_of_blocks(blocks) -> tuple[np.ndarray, np.ndarray]:
+    """The same for blocks of rows that stay where they are."""
+    centre = _medians_of_blocks(blocks, None)
+    distance = _medians_of_blocks(blocks, centre)
+    sums = np.sum(blocks.of_targets(_sums, centre), axis=0)
+    mean, square = sums[1:] / sums[0]
+    return centre, _scale(centre, distance, np.sqrt(np.maximum(square - mean**2, 0.0)))
+
+
+def _scale(centre: np.ndarray, distance: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    scale = 1.4826 * distance
+    scale = np.where(scale > 1e-9 * deviation, scale, deviation)
+    constant = scale <= 1e-12 * np.abs(centre)
+    return np.where(constant | (scale == 0), 1.0, scale)
+
+
+def _medians(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return np.array([_middle(column, weights, 0.0, weights.sum()) for column in columns.T])
+
+
+def _middle(values: np.ndarray, weights: np.ndarray, below: float, total: float) -> float:
+    """The median of values repeated by their weights, halfway between the two middle ones if they differ.
+
+    `below` is the weight of values that are not here because they are less, `total` that of all.
+    """
+    order = np.argsort(values, kind="stable")
+    reached = (below + np.cumsum(weights[order])) / total
+    middle = np.minimum(np.searchsorted(reached, _HALF), len(values) - 1)
+    return float(values[order[middle]].mean())
+
+
+def _medians_of_blocks(blocks, centre: np.ndarray | None) -> np.ndarray:
+    """Medians of the targets, or of their distances from `centre`.
+
+    An interval that holds the median is narrowed until the values in it are few.
+    """
+    low, high, totals = zip(*blocks.of_targets(_range, centre), strict=True)
+    low, high, total = np.min(low, axis=0), np.max(high, axis=0), float(np.sum(totals))
+    while True:
+        edges = np.linspace(low, high, _BINS + 1)
+        below, inside, numbers = (
+            np.sum(part, axis=0) for part in zip(*blocks.of_targets(_histogram, centre, edges), strict=True)
+        )
+        reached = (below + np.cumsum(inside, axis=0)) / total
+        first, last = ((reached < share).sum(axis=0).clip(0, _BINS - 1) for share in _HALF)
+        every = np.arange(edges.shape[1])
+        narrower = edges[first, every], edges[last + 1, every]
+        held = np.array([numbers[a : b + 1, j].sum() for j, (a, b) in enumerate(zip(first, last, strict=True))])
+        as_narrow = (narrower[0] == low) & (narrower[1] == high)
+        low, high = narrower
+        if ((held <= _FEW) | as_narrow).all():
+            break
+    found = blocks.of_targets(_values_within, centre, low, high)
+    medians = []
+    for j in range(len(low)):
+        values, weights = (np.concatenate([of_block[j][part] for of_block in found]) for part in (0, 1))
+        medians.append(_middle(values, weights, sum(of_block[j][2] for of_block in found), total))
+    return np.array(medians)
+
+
+# ------------------------------------------------------------------ of one block
+
+
+def _columns(y: np.ndarray, weights: np.ndarray, centre: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    present = weights > 0
+    columns = as_columns(y[present])
+    return columns if centre is None else np.abs(columns - centre), weights[present].astype(np.float64)
+
+
+def _range(y, weights, centre):
+    columns, weights = _columns(y, weights, centre)
+    return columns.min(axis=0, initial=np.inf), columns.max(axis=0, initial=-np.inf), weights.sum()
+
+
+def _histogram(y, weights, centre, edges):
+    """The weight below the edges, and between each two of them the weight and the number of rows."""
+    columns, weights = _columns(y, weights, centre)
+    n_bins, n_columns = len(edges) - 1, edges.shape[1]
+    below = ((columns < edges[0]) * weights[:, None]).sum(axis=0)
+    inside, numbers = np.zeros((n_bins, n_columns)), np.zeros((n_bins, n_columns))
+    for j, column in enumerate(columns.T):
+        held = (column >= edges[0, j]) & (column <= edges[-1, j])
+        bins = np.minimum(np.searchsorted(edges[:, j], column[held], side="right") - 1, n_bins - 1)
+        inside[:, j] = np.bincount(bins, weights[held], minlength=n_bins)
+        numbers[:, j] = np.bincount(bins, minlength=n_bins)
+    return below, inside, numbers
+
+
+def _values_within(y, weights, centre, low, high):
+    """The distinct values of each column between two bounds, their weights, and the weight below."""
+    columns, weights = _columns(y, weights, centre)
+    found = []
+    for j, column in enumerate(columns.T):
+        held = (column >= low[j]) & (column <= high[j])
+        values, which = np.unique(column[held], return_inverse=True)
+        found.append((values, np.bincount(which, weights[held], minlength=len(values)), weights[column < low[j]].sum()))
+    return found
+
+
+def _sums(y, weights, centre):
+    """The weight, and the weighted sums of the columns about their centre and of its squares."""
+    present = weights > 0
+    columns, weights = as_columns(y[present]) - centre, weights[present].astype(np.float64)
+    return np.stack([np.full(columns.shape[1], weights.sum()), weights @ columns, weights @ columns**2])

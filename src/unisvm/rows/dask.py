@@ -1,0 +1,277 @@
+"""Rows on Dask: every block is a store in memory, where Dask put it; what leaves it are sums and chosen rows.
+
+Dask schedules, moves, spills and recovers. All work is tasks with a known way to do them again, also what is sent from
+here, so that a worker that is lost costs time but no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from dask import compute, delayed, persist
+from scipy import sparse
+
+from unisvm.rows import sampling
+from unisvm.rows.memory import MemoryRows
+
+# how many sums are added by one task
+_FAN_IN = 8
+
+
+class _Sent:
+    """Something that is sent as it is: Dask does not look for collections inside it."""
+
+    def __init__(self, content: Any):
+        self.content = content
+
+    def __call__(self) -> _Sent:
+        return self
+
+
+class Features:
+    """Features of all rows, a block of them beside each block of rows."""
+
+    def __init__(self, blocks: list[Any], shape: tuple[int, int], itemsize: int):
+        self.blocks = blocks
+        self.shape = shape
+        self.itemsize = itemsize
+
+
+class DaskRows:
+    """Training rows with their targets and weights, in blocks.
+
+    Parameters
+    ----------
+    blocks : list of Delayed
+        A `MemoryRows` each, with at least one row. They know which of the block's rows they are.
+    given_starts : ndarray of int
+        The number of each block's first row among all that were given, also those that do not count.
+    n_given : int
+        How many rows were given.
+    n_threads : int
+        Threads for the work that is done here.
+    """
+
+    def __init__(self, blocks: list[Any], given_starts: np.ndarray, n_given: int, n_threads: int = 1):
+        self._blocks = blocks
+        self._given_starts = given_starts
+        self.n_given = n_given
+        self.n_threads = n_threads
+        facts = compute(*[delayed(_facts)(block) for block in blocks])
+        lengths = [fact["n_rows"] for fact in facts]
+        self._starts = np.concatenate([[0], np.cumsum(lengths)])
+        self._masses = np.concatenate([[0.0], np.cumsum([fact["weight"] for fact in facts])])
+        self._weights_are_even = min(fact["least"] for fact in facts) == max(fact["most"] for fact in facts)
+        self._typical = facts[0]["typical"]
+        self.n_features: int = facts[0]["n_features"]
+        self.n_columns: int = facts[0]["n_columns"]
+        self.dtype: np.dtype = facts[0]["dtype"]
+
+    @property
+    def n_blocks(self) -> int:
+        return len(self._blocks)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self._starts[-1])
+
+    @property
+    def total_weight(self) -> float:
+        return float(self._masses[-1])
+
+    def variance(self) -> float:
+        """The weighted variance of all entries of X."""
+        sums = self._sum([delayed(_moments)(block, self._typical) for block in self._blocks])
+        mean, square = sums[0] / (self.total_weight * self.n_features)
+        return max(float(square - mean**2), 0.0)
+
+    def trace(self, kernel) -> float:
+        """The weighted sum of k(x, x) over all rows."""
+        sent = delayed(_Sent(kernel))()
+        return float(self._sum([delayed(_trace)(block, sent) for block in self._blocks])[0])
+
+    # ------------------------------------------------------------------ chosen rows
+
+    def numbers(self, indices: np.ndarray) -> np.ndarray:
+        """The numbers that these rows have among all that were given."""
+        return self._gather(indices, lambda store, own: store.numbers(own), self._given_starts)
+
+    def locate(self, numbers: np.ndarray) -> np.ndarray | None:
+        """Where the rows of these numbers among all that were given are; None if one of them is not here."""
+        of_block = np.maximum(np.searchsorted(self._given_starts, numbers, side="right") - 1, 0)
+        used = np.unique(of_block)
+        found = compute(
+            *[delayed(MemoryRows.locate)(self._blocks[i], numbers[of_block == i] - self._given_starts[i]) for i in used]
+        )
+        places = np.empty(len(numbers), dtype=np.intp)
+        for i, own in zip(used, found, strict=True):
+            if own is None:
+                return None
+            places[of_block == i] = own + self._starts[i]
+        return places
+
+    def take(self, indices: np.ndarray):
+        """The rows of these numbers."""
+        return self._gather(indices, lambda store, own: store.take(own))
+
+    def weights_of(self, indices: np.ndarray) -> np.ndarray:
+        """The weights of the rows of these numbers."""
+        return self._gather(indices, lambda store, own: store.weights_of(own))
+
+    def diagonal(self, kernel, indices: np.ndarray) -> np.ndarray:
+        """k(x, x) for the rows of these numbers."""
+        return kernel.diagonal(self.take(indices))
+
+    def draw(self, n: int, rng: np.random.RandomState) -> np.ndarray:
+        """Numbers of `n` distinct rows, or of all rows if there are no more, drawn by weight, in random order."""
+        n = min(n, self.n_rows)
+        if self._weights_are_even:
+            return sampling.distinct(self.n_rows, n, rng)
+        seed = sampling.seed(rng)
+        first = compute(
+            *[delayed(_race)(block, n, seed, int(low)) for block, low in zip(self._blocks, self._starts, strict=False)]
+        )
+        times = np.concatenate([times for _, times in first])
+        indices = np.concatenate([own + low for (own, _), low in zip(first, self._starts, strict=False)])
+        return indices[np.argsort(times, kind="stable")[:n]]
+
+    def represent(self, n: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers and weights of about `n` rows whose weighted mean is on average that of all rows."""
+        if n >= self.n_rows:
+            every = np.arange(self.n_rows)
+            return every, self.weights_of(every)
+        if self._weights_are_even:
+            return sampling.distinct(self.n_rows, n, rng), np.ones(n)
+        at = rng.random_sample(n) * self.total_weight
+        of_block = np.minimum(np.searchsorted(self._masses, at, side="right") - 1, self.n_blocks - 1)
+        own = [(i, at[of_block == i] - self._masses[i]) for i in np.unique(of_block)]
+        drawn = compute(*[delayed(_by_weight)(self._blocks[i], masses) for i, masses in own])
+        numbers = np.concatenate([found + self._starts[i] for (i, _), found in zip(own, drawn, strict=True)])
+        indices, counts = np.unique(numbers, return_counts=True)
+        return indices, counts.astype(np.float64)
+
+    def sample(self, indices: np.ndarray, weights: np.ndarray) -> MemoryRows:
+        """A store of these rows with other weights, in memory."""
+        X = self.take(indices)
+        targets = self._gather(indices, lambda store, own: store.targets[own])
+        return MemoryRows(X, targets, weights.astype(self.dtype), self.n_threads)
+
+    def _gather(self, indices: np.ndarray, part: Callable[..., Any], starts: np.ndarray | None = None):
+        """What `part` makes of the chosen rows of each block, in the order of `indices`; `starts` are added to it."""
+        of_block = np.searchsorted(self._starts, indices, side="right") - 1
+        order = np.argsort(of_block, kind="stable")
+        used, first = np.unique(of_block[order], return_index=True)
+        chosen = np.split(indices[order], first[1:]) if len(used) else []
+        sent = delayed(_Sent(part))()
+        found = compute(
+            *[
+                delayed(_chosen)(self._blocks[i], sent, own - self._starts[i])
+                for i, own in zip(used, chosen, strict=True)
+            ]
+        )
+        if starts is not None:
+            found = tuple(values + starts[i] for i, values in zip(used, found, strict=True))
+        together = sparse.vstack(found, format="csr") if sparse.issparse(found[0]) else np.concatenate(found)
+        return together[np.argsort(order, kind="stable")]
+
+    # ------------------------------------------------------------------ all rows
+
+    def build(self, block: Callable[..., np.ndarray], width: int, room: float = np.inf) -> Features:
+        """Features of all rows: `block` maps rows of X to `width` columns. They stay where the rows are."""
+        sent = delayed(_Sent(block))()
+        built = list(persist(*[delayed(_build)(store, sent, width) for store in self._blocks]))
+        # they are needed at once, and a block that cannot be built should say so now
+        compute(*[delayed(len)(features) for features in built])
+        return Features(built, (self.n_rows, width), self.dtype.itemsize)
+
+    def reduce(
+        self,
+        block: Callable[..., tuple[np.ndarray, ...]],
+        features: Features,
+        *,
+        spread: bool,
+        n_columns: int = 1,
+    ) -> list[np.ndarray]:
+        """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision."""
+        sent = delayed(_Sent(block))()
+        return self._sum(
+            [
+                delayed(_reduce)(store, built, sent, n_columns)
+                for store, built in zip(self._blocks, features.blocks, strict=True)
+            ]
+        )
+
+    def values(self, block: Callable[[np.ndarray], np.ndarray], features: Features, indices: np.ndarray) -> np.ndarray:
+        """What `block` makes of the features of the rows of these numbers, in their order."""
+        of_block = np.searchsorted(self._starts, indices, side="right") - 1
+        order = np.argsort(of_block, kind="stable")
+        used, first = np.unique(of_block[order], return_index=True)
+        sent = delayed(_Sent(block))()
+        found = compute(
+            *[
+                delayed(_values)(self._blocks[i], features.blocks[i], sent, own - self._starts[i])
+                for i, own in zip(used, np.split(indices[order], first[1:]), strict=True)
+            ]
+        )
+        return np.concatenate(found)[np.argsort(order, kind="stable")]
+
+    @staticmethod
+    def _sum(parts: list[Any]) -> list[np.ndarray]:
+        """The sums of lists of arrays, a few at a time."""
+        while len(parts) > 1:
+            parts = [delayed(_add)(parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
+        return compute(parts[0])[0]
+
+
+# ------------------------------------------------------------------ tasks
+
+
+def _facts(store: MemoryRows) -> dict[str, Any]:
+    return {
+        "n_rows": store.n_rows,
+        "n_features": store.n_features,
+        "n_columns": store.n_columns,
+        "dtype": store.dtype,
+        "weight": store.total_weight,
+        "least": store.weights.min(),
+        "most": store.weights.max(),
+        "typical": store.typical(),
+    }
+
+
+def _moments(store: MemoryRows, origin: float) -> list[np.ndarray]:
+    return [store.moments(origin)]
+
+
+def _trace(store: MemoryRows, kernel: _Sent) -> list[np.ndarray]:
+    return [np.asarray(store.trace(kernel.content))]
+
+
+def _race(store: MemoryRows, n: int, seed: int, low: int) -> tuple[np.ndarray, np.ndarray]:
+    return sampling.first_by_weight(store.weights, n, seed, low)
+
+
+def _by_weight(store: MemoryRows, masses: np.ndarray) -> np.ndarray:
+    return sampling.by_weight(store.weights, masses / store.total_weight)
+
+
+def _chosen(store: MemoryRows, part: _Sent, indices: np.ndarray):
+    return part.content(store, indices)
+
+
+def _build(store: MemoryRows, block: _Sent, width: int) -> Any:
+    return store.build(block.content, width)
+
+
+def _reduce(store: MemoryRows, features: np.ndarray, block: _Sent, n_columns: int) -> list[np.ndarray]:
+    return store.reduce(block.content, features, spread=False, n_columns=n_columns)
+
+
+def _values(store: MemoryRows, features: np.ndarray, block: _Sent, indices: np.ndarray) -> np.ndarray:
+    return store.values(block.content, features, indices)
+
+
+def _add(parts: list[list[np.ndarray]]) -> list[np.ndarray]:
+    return [sum(arrays[1:], start=arrays[0]) for arrays in zip(*parts, strict=True)]
