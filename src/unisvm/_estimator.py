@@ -153,8 +153,9 @@ class BaseUniSVM(KernelEstimator):
 
         with checkpoint.opened(self.checkpoint, identity, self.random_state) as saved, blas_threads(n_threads):
             ended = saved.load("result")
+            if saved.known:
+                report.say(f"goes on from the checkpoint after: {', '.join(saved.known)}")
             if ended is not None:
-                report.say("the fit had ended")
                 saved.drop("start", "solver")
                 return self._finished(ended, rows, every_row, present, saved)
             prepared = self._prepare(
@@ -278,8 +279,8 @@ class BaseUniSVM(KernelEstimator):
         for name, arrays in {
             "X": (X,),
             "y": (problem.targets, problem.centre, problem.scale),
-            "the rows' weights": (problem.weights,),
-            "the function of the warm start": (
+            "the weights": (problem.weights,),
+            "the present function": (
                 (self.dual_coef_, self.intercept_, self.landmark_vectors_, np.array(repr(self.kernel_))) if warm else ()
             ),
         }.items():

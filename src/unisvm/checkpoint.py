@@ -31,6 +31,7 @@ except ImportError:  # pragma: no cover - not on Windows, where two fits at once
 Arrays = dict[str, np.ndarray]
 
 _MAGIC = b"unisvm checkpoint 1 "
+_HEAD_BYTES = len(_MAGIC) + 64 + 1
 _LOCK = "unisvm-lock"
 _BEGUN = "begun"
 #: the stages that a fit can have finished, in their order
@@ -52,6 +53,8 @@ class Stages:
 
     def __init__(self, rng: np.random.RandomState):
         self.rng = rng
+        #: the stages that an earlier run has finished
+        self.known: tuple[str, ...] = ()
 
     def load(self, stage: str) -> Arrays | None:
         """The arrays of a stage that an earlier run has finished, or None; random numbers go on from there."""
@@ -89,34 +92,38 @@ class Checkpoint(Stages):
         """Take on what the folder holds, or begin. Raises when a file is damaged or of another fit."""
         for stage in STAGES:
             _temporary(self._path(stage)).unlink(missing_ok=True)
-        present = {stage: self._read(self._path(stage))[1] for stage in STAGES if self._path(stage).exists()}
+        present = {}
+        for stage in STAGES:
+            if self._path(stage).exists():
+                with _checked(self._path(stage)) as archive:
+                    present[stage] = _meaning(archive[_MEANING])
         for meaning in present.values():
             self._check_identity(meaning["identity"])
         if not present:
-            return self.save(_BEGUN, {})
+            self.save(_BEGUN, {})
+            return
         runs = {meaning["run"] for meaning in present.values()}
         if len(runs) > 1 or _BEGUN not in present:
             raise ValueError(f"The files in the checkpoint {self._shown} are not of one run. {self._advice}")
         (self._run,) = runs
+        self.known = tuple(present)
         self.load(_BEGUN)
-        return None
 
     def load(self, stage):
         path = self._path(stage)
         if not path.exists():
             return None
-        arrays, meaning = self._read(path)
-        self.rng.set_state(meaning["random"])
+        with _checked(path) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        self.rng.set_state(_meaning(arrays.pop(_MEANING))["random"])
         return arrays
 
     def save(self, stage, arrays):
         started = perf_counter()
         meaning = {"identity": self._identity, "run": self._run, "random": self.rng.get_state(legacy=False)}
         text = json.dumps(meaning, default=lambda value: value.tolist())
-        payload = io.BytesIO()
-        contents: dict[str, Any] = {_MEANING: np.array(text), **arrays}
-        np.savez(payload, **contents)
-        _write_whole(self._path(stage), _head(payload.getbuffer()), payload.getbuffer())
+        contents: dict[str, Any] = {_MEANING: np.frombuffer(text.encode(), np.uint8), **arrays}
+        _write_whole(self._path(stage), contents)
         self._saved_at = perf_counter()
         self._cost = self._saved_at - started
 
@@ -131,19 +138,6 @@ class Checkpoint(Stages):
 
     def _path(self, stage: str) -> Path:
         return self._folder / f"unisvm-{stage}.ckpt"
-
-    def _read(self, path: Path) -> tuple[Arrays, dict[str, Any]]:
-        """The arrays of a file, and what they mean. Raises when a bit of it is not as it was written."""
-        content = memoryview(path.read_bytes())
-        length = len(_head(b""))
-        if content[:length] != _head(content[length:]):
-            raise ValueError(
-                f"The checkpoint file {str(path)!r} is damaged: its checksum is not that of its contents. Delete it, "
-                "and the fit goes on from the stage before; if that is refused too, give another folder."
-            )
-        with np.load(io.BytesIO(content[length:]), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        return arrays, json.loads(arrays.pop(_MEANING).item())
 
     def _check_identity(self, other: dict[str, str]) -> None:
         if other == self._identity:
@@ -212,16 +206,41 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _head(payload: bytes | memoryview) -> bytes:
-    return _MAGIC + hashlib.sha256(payload).hexdigest().encode() + b"\n"
+@contextmanager
+def _checked(path: Path) -> Iterator[Any]:
+    """The archive in a file, read as it is asked for. Raises when a bit of the file is not as it was written."""
+    with open(path, "rb") as file:
+        if file.read(_HEAD_BYTES) != _head(file):
+            raise ValueError(
+                f"The checkpoint file {str(path)!r} is damaged: its checksum is not that of its contents. Delete it, "
+                "and the fit goes on from the stage before; if that is refused too, give another folder."
+            )
+        file.seek(_HEAD_BYTES)
+        with np.load(file, allow_pickle=False) as archive:
+            yield archive
 
 
-def _write_whole(path: Path, *parts: bytes | memoryview) -> None:
+def _meaning(text: np.ndarray) -> dict[str, Any]:
+    return json.loads(text.tobytes())
+
+
+def _head(file: io.BufferedIOBase) -> bytes:
+    """The first line of a file whose other lines come next in `file`."""
+    return _MAGIC + hashlib.file_digest(file, "sha256").hexdigest().encode() + b"\n"
+
+
+def _write_whole(path: Path, contents: dict[str, Any]) -> None:
     """Write a file that is there as a whole or not at all, even if the power fails."""
     temporary = _temporary(path)
     try:
-        with open(temporary, "wb") as file:
-            file.writelines(parts)
+        with open(temporary, "w+b") as file:
+            # the checksum is filled in at last, so that no copy of the arrays is needed for it
+            file.write(bytes(_HEAD_BYTES))
+            np.savez(file, **contents)
+            file.seek(_HEAD_BYTES)
+            head = _head(file)
+            file.seek(0)
+            file.write(head)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

@@ -52,7 +52,7 @@ def describe_parameters(parameters: Mapping[str, Any]) -> dict[str, str]:
 def difference(name: str, before: str, now: str) -> str:
     """In words, how two descriptions of `name` differ."""
     shown, other = before.split(_MARK)[0], now.split(_MARK)[0]
-    return f"{name} has other contents" if shown == other else f"{name} was {shown} and is {other}"
+    return f"the contents of {name} differ" if shown == other else f"{name} was {shown} and is {other}"
 
 
 def _describe(value: Any, n_threads: int, inside: tuple[int, ...]) -> str:
