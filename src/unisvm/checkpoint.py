@@ -119,17 +119,17 @@ class Checkpoint(Stages):
         return arrays
 
     def save(self, stage, arrays):
-        started = perf_counter()
         meaning = {"identity": self._identity, "run": self._run, "random": self.rng.get_state(legacy=False)}
         text = json.dumps(meaning, default=lambda value: value.tolist())
         contents: dict[str, Any] = {_MEANING: np.frombuffer(text.encode(), np.uint8), **arrays}
         _write_whole(self._path(stage), contents)
         self._saved_at = perf_counter()
-        self._cost = self._saved_at - started
 
     def save_at_times(self, stage, arrays):
-        if perf_counter() - self._saved_at >= max(_SECONDS_BETWEEN, _SHARE * self._cost):
+        started = perf_counter()
+        if started - self._saved_at >= max(_SECONDS_BETWEEN, _SHARE * self._cost):
             self.save(stage, arrays())
+            self._cost = self._saved_at - started
 
     def drop(self, *stages):
         for stage in stages:
