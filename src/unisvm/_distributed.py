@@ -49,6 +49,7 @@ def _check_possible(estimator: BaseUniSVM) -> None:
             "'rpcholesky'",
             isinstance(estimator.landmarks, str) and estimator.landmarks == "pivoted_cholesky",
         ),
+        "checkpoint": ("None", estimator.checkpoint is not None),
         "solver": ("'lbfgs'", solvers.get(estimator.solver).copies_of_features > 1),
     }
     for name, (instead, is_needed) in needs.items():

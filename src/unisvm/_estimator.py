@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,12 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 
-from unisvm import kernels, landmarks, losses, solvers
+from unisvm import checkpoint, fingerprint, kernels, landmarks, losses, solvers
 from unisvm._checks import check_number, is_integer, one_of
 from unisvm._kernel_estimator import KernelEstimator
 from unisvm._report import Report
+from unisvm.checkpoint import Arrays, Stages
 from unisvm.features import FeatureMap, GramSample, gram_of_all, gram_sample
 from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
@@ -32,6 +34,8 @@ _EXACT_GRAM_COST = 4e9
 _LEAST_SAMPLE = 1000
 # A sample of at most this share of the rows is solved first, as a guide.
 _WORTH_A_PILOT = 0.5
+# Parameters that another run may have otherwise and still go on: they change no more of a model than its rounding.
+_FREE = ("memory_limit", "scratch_dir", "checkpoint", "n_jobs", "verbose")
 
 
 class _Landmarks(NamedTuple):
@@ -117,6 +121,7 @@ class BaseUniSVM(KernelEstimator):
         parse_memory(self.memory_limit)
         if self.scratch_dir is not None and not Path(self.scratch_dir).is_dir():
             raise ValueError(f"scratch_dir must be a folder that is there, got {self.scratch_dir!r}.")
+        checkpoint.check_folder(self.checkpoint)
         if isinstance(self.landmarks, str):
             one_of("landmark rule", self.landmarks, landmarks.RULES)
         if not isinstance(self.verbose, Integral):
@@ -146,14 +151,24 @@ class BaseUniSVM(KernelEstimator):
 
     def _fit_rows(self, rows, problem: Problem, every_row=None, *, warm: bool) -> tuple[dict[str, Any], Result]:
         """As `_fit_columns`, for a store of the rows that count; `every_row` holds the others too, if it is at hand."""
-        rng = check_random_state(self.random_state)
         report = Report(self.verbose)
         penalty = 1 / (2 * self.C * rows.total_weight)
         solver = solvers.get(self.solver)
         loss = losses.get(self.loss)
 
-        with blas_threads(rows.n_threads):
-            prepared = self._prepare(rows, every_row, solver, rng, report, quadratic=loss.is_quadratic)
+        def identity() -> dict[str, str]:
+            return self._identity(every_row, problem, warm, rows.n_threads)
+
+        with checkpoint.opened(self.checkpoint, identity, self.random_state) as saved, blas_threads(rows.n_threads):
+            ended = saved.load("result")
+            if saved.known:
+                report.say(f"goes on from the checkpoint after: {', '.join(saved.known)}")
+            if ended is not None:
+                saved.drop("start", "solver")
+                return self._finished(ended, rows, every_row, saved)
+            prepared = self._prepare(
+                rows, every_row, solver, saved.rng, report, quadratic=loss.is_quadratic, saved=saved
+            )
             sample = prepared.sample
             with report.stage("majoriser"):
                 majoriser = Majoriser(sample, penalty, loss.A, self.fit_intercept)
@@ -168,31 +183,50 @@ class BaseUniSVM(KernelEstimator):
                     problem.middle,
                 )
             with report.stage("pilot"):
-                start = Start(self._present_function(objective, prepared, problem) if warm else None)
-                if (
-                    sample.rows is not None
-                    and sample.rows.n_rows <= _WORTH_A_PILOT * rows.n_rows
-                    and not loss.is_quadratic
-                ):
-                    start = explore(objective, majoriser, sample, start)
+                known = saved.load("start")
+                if known is not None:
+                    start = _start_of(known, loss.A)
+                else:
+                    start = Start(self._present_function(objective, prepared, problem) if warm else None)
+                    if (
+                        sample.rows is not None
+                        and sample.rows.n_rows <= _WORTH_A_PILOT * rows.n_rows
+                        and not loss.is_quadratic
+                    ):
+                        start = explore(objective, majoriser, sample, start)
+                    saved.save("start", sample.state() | _arrays_of(start))
                 # its features are not needed any more
                 prepared = prepared._replace(sample=sample.without_rows())
-                del sample
+                del sample, known
             with report.stage("solver"):
                 result = solver.solve(
                     objective,
                     majoriser,
-                    start=start,
+                    start=start._replace(state=saved.load("solver")),
                     tol=self.tol,
                     max_iter=self.max_iter,
-                    history=History(callback=report.iteration),
+                    history=History(callback=report.iteration, keep=partial(saved.save_at_times, "solver")),
                 )
-        fitted = prepared.model(*in_units_of_y(*objective.to_dual(result.weights), problem)) | _outcome(result)
+            dual, intercept = in_units_of_y(*objective.to_dual(result.weights), problem)
+            trace_error = np.array(prepared.sample.trace_error)
+            saved.save("result", result.state() | {"dual": dual, "intercept": intercept, "trace_error": trace_error})
+            saved.drop("start", "solver")
+        fitted = prepared.model(dual, intercept) | _outcome(result)
         report.certificate(fitted)
         return fitted, result
 
     def _prepare(
-        self, rows, every_row, solver, rng, report: Report, *, quadratic=False, with_rows=False, beside=0
+        self,
+        rows,
+        every_row,
+        solver,
+        rng,
+        report: Report,
+        *,
+        quadratic=False,
+        with_rows=False,
+        beside=0,
+        saved: Stages | None = None,
     ) -> Prepared:
         """Landmarks, features and moments of the rows in the store, which are some of `every_row`.
 
@@ -204,21 +238,74 @@ class BaseUniSVM(KernelEstimator):
             Whether the moments must know the rows that they are made from.
         beside : int
             Bytes that are needed beside the features.
+        saved : Stages, optional
+            Stages that an earlier run may have finished.
         """
-        kernel = self._requested_kernel().resolve(rows.n_features, rows.variance)
+        saved = Stages(rng) if saved is None else saved
         with report.stage("landmarks"):
-            chosen = self._landmarks(rows, kernel, every_row, rng)
-            vectors = chosen.vectors.astype(np.float64)
-            room = self._room_for_features(rows, vectors.shape[0], solver, beside)
-            feature_map = FeatureMap(kernel, chosen.points, kernel.against(chosen.points)(vectors), rows.dtype)
+            kernel, chosen = self._chosen(rows, every_row, rng, saved)
+            room = self._room_for_features(rows, chosen.vectors.shape[0], solver, beside)
+            feature_map = self._map(rows, kernel, chosen, saved)
         with report.stage("features"):
             features = rows.build(feature_map.block, feature_map.rank, room)
         with report.stage("moments"):
+            known = saved.load("start")
+            if known is not None:
+                return Prepared(kernel, chosen, feature_map, features, GramSample.from_state(known))
             stored = None if chosen.stored is None else chosen.stored[feature_map.kept]
             sample = _second_moments(
                 rows, feature_map, features, solver, rng, stored, quadratic=quadratic, with_rows=with_rows
             )
         return Prepared(kernel, chosen, feature_map, features, sample)
+
+    def _chosen(self, rows, every_row, rng, saved: Stages) -> tuple[kernels.Kernel, _Landmarks]:
+        """The kernel with its gamma as a number, and the landmarks."""
+        kernel = self._requested_kernel().resolve(rows.n_features, rows.variance)
+        known = saved.load("landmarks") or {}
+        return kernel, self._landmarks(rows, kernel, every_row, rng, known.get("stored"))
+
+    def _map(self, rows, kernel: kernels.Kernel, chosen: _Landmarks, saved: Stages) -> FeatureMap:
+        """What turns rows into features."""
+        known = saved.load("landmarks")
+        if known is not None:
+            return FeatureMap.from_factor(kernel, chosen.points, known["kept"], known["factor"])
+        matrix = kernel.against(chosen.points)(chosen.vectors.astype(np.float64))
+        feature_map = FeatureMap(kernel, chosen.points, matrix, rows.dtype)
+        stored = {} if chosen.stored is None else {"stored": chosen.stored}
+        saved.save("landmarks", stored | {"kept": feature_map.kept, "factor": feature_map.factor})
+        return feature_map
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def _identity(self, X, problem: Problem, warm: bool, n_threads: int) -> dict[str, str]:
+        """What a checkpoint must have been made of for this fit to go on from it."""
+        from unisvm import __version__
+
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _FREE}
+        if parameters["random_state"] is np.random:
+            parameters["random_state"] = None
+        same = fingerprint.describe_parameters(
+            {"the estimator": type(self), "unisvm's version": __version__} | parameters
+        )
+        for name, arrays in {
+            "X": (X,),
+            "y": (problem.targets, problem.centre, problem.scale),
+            "the weights": (problem.weights,),
+            "the present function": (
+                (self.dual_coef_, self.intercept_, self.landmark_vectors_, np.array(repr(self.kernel_))) if warm else ()
+            ),
+        }.items():
+            same[name] = fingerprint.describe_arrays(arrays, n_threads)
+        return same
+
+    def _finished(self, ended: Arrays, rows, every_row, saved: Stages) -> tuple[dict[str, Any], Result]:
+        """The model of a fit that had ended."""
+        kernel, chosen = self._chosen(rows, every_row, saved.rng, saved)
+        feature_map = self._map(rows, kernel, chosen, saved)
+        sample = GramSample(np.empty(0), np.empty((0, 0)), float(ended["trace_error"]))
+        result = Result.from_state(ended)
+        prepared = Prepared(kernel, chosen, feature_map, None, sample)
+        return prepared.model(ended["dual"], ended["intercept"]) | _outcome(result), result
 
     def _store(self, fitted: dict[str, Any], result: Result) -> None:
         """Take on the fitted attributes, and warn when the solver did not get where it should."""
@@ -240,11 +327,13 @@ class BaseUniSVM(KernelEstimator):
             stacklevel=3,
         )
 
-    def _landmarks(self, rows, kernel, every_row, rng) -> _Landmarks:
+    def _landmarks(self, rows, kernel, every_row, rng, stored: np.ndarray | None = None) -> _Landmarks:
+        """The landmarks, by the rule or as given; `stored` are those that the rule has chosen before."""
         given = self.landmarks
         if isinstance(given, str):
-            rank = rows.n_rows if self.rank is None else self.rank
-            stored = landmarks.choose(given, rows, kernel, rank, self.rank_tol, rng)
+            if stored is None:
+                rank = rows.n_rows if self.rank is None else self.rank
+                stored = landmarks.choose(given, rows, kernel, rank, self.rank_tol, rng)
             return _of_store(rows, kernel, rows.numbers(stored), stored)
         given = given if sparse.issparse(given) else np.asarray(given)
         if given.ndim == 1 and np.issubdtype(given.dtype, np.integer) and len(given):
@@ -321,6 +410,23 @@ def _of_store(rows, kernel: kernels.Kernel, numbers: np.ndarray, stored: np.ndar
 def in_units_of_y(dual: np.ndarray, intercept: np.ndarray, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients and intercepts of functions of the problem, in the units of y."""
     return (dual * problem.scale).astype(dual.dtype), (intercept * problem.scale + problem.centre).astype(dual.dtype)
+
+
+def _arrays_of(start: Start) -> Arrays:
+    """A start as arrays, without what it leaves to the solver."""
+    arrays = {"n_sweeps": np.array(start.n_sweeps)}
+    if start.weights is not None:
+        arrays["weights"] = start.weights
+    if isinstance(start.coordinates, Majoriser):
+        arrays["coordinates"] = start.coordinates.factor
+    return arrays
+
+
+def _start_of(arrays: Arrays, A: float) -> Start:
+    """What `_arrays_of` told of."""
+    factor = arrays.get("coordinates")
+    coordinates = None if factor is None else Majoriser.from_factor(factor, A)
+    return Start(arrays.get("weights"), coordinates, int(arrays["n_sweeps"]))
 
 
 def _second_moments(

@@ -69,6 +69,10 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         take more go to a scratch file. A fit that would need more even so is refused before it starts.
     scratch_dir : str or Path, optional
         The folder for that file, which is gone after the fit; the system's folder for temporary files when None.
+    checkpoint : str or Path, optional
+        A folder, made if it is not there, that the stages of the fit are kept in. The same call goes on from there
+        after the process was killed, and returns the finished model at once when the fit had ended. Each fit needs a
+        folder of its own: one of other data or parameters is refused.
     n_jobs : int or None, default=None
         Threads. None takes as many as NumPy's matrix products do, -1 all processors.
     verbose : int, default=0
@@ -144,6 +148,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         warm_start=False,
         memory_limit=None,
         scratch_dir=None,
+        checkpoint=None,
         n_jobs=None,
         verbose=0,
         random_state=None,
@@ -166,6 +171,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         self.warm_start = warm_start
         self.memory_limit = memory_limit
         self.scratch_dir = scratch_dir
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state

@@ -57,11 +57,22 @@ class FeatureMap:
         least = max(_LEAST_PIVOT[dtype], len(matrix) * np.finfo(np.float64).eps)
         # the transpose is the same matrix in the order of LAPACK, which needs no copy then
         factor, pivots, rank, _ = dpstrf(matrix.T, tol=least * largest, lower=1, overwrite_a=1)
+        factor = np.asfortranarray(factor[:rank, :rank])
+        factor *= np.tri(rank, dtype=bool)
+        self._set(kernel, points, pivots[:rank] - 1, factor)
+
+    @classmethod
+    def from_factor(cls, kernel: Kernel, points, kept: np.ndarray, factor: np.ndarray) -> FeatureMap:
+        """The same map again, from what was kept of the points and its factor."""
+        feature_map = cls.__new__(cls)
+        feature_map._set(kernel, points, kept, factor)
+        return feature_map
+
+    def _set(self, kernel: Kernel, points, kept: np.ndarray, factor: np.ndarray) -> None:
         self.kernel = kernel
-        self.kept = pivots[:rank] - 1
-        self.points = points[self.kept]
-        self.factor = np.asfortranarray(factor[:rank, :rank])
-        self.factor *= np.tri(rank, dtype=bool)
+        self.kept = kept
+        self.points = points[kept]
+        self.factor = factor
         self.block = kernel.against(self.points)
 
     @property
@@ -125,6 +136,15 @@ class GramSample:
     def without_rows(self) -> GramSample:
         """The same moments, without what they were made from."""
         return replace(self, rows=None, features=None)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The moments as arrays."""
+        return {"mean": self.mean, "gram": self.gram, "trace_error": np.array(self.trace_error)}
+
+    @classmethod
+    def from_state(cls, state: dict[str, np.ndarray]) -> GramSample:
+        """What `state` told of."""
+        return cls(state["mean"], state["gram"], float(state["trace_error"]))
 
     def turned(self, vectors: np.ndarray, values: np.ndarray, about_mean: bool) -> GramSample:
         """The same in the basis of the eigenvectors of the moments about the mean, or about 0."""

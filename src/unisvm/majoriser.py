@@ -55,6 +55,18 @@ class Majoriser:
         self._factor = _cholesky(gram, 2 * A, 2 * penalty, free=int(intercept))
         self._A = A
 
+    @property
+    def factor(self) -> np.ndarray:
+        """The lower triangular C."""
+        return self._factor
+
+    @classmethod
+    def from_factor(cls, factor: np.ndarray, A: float) -> Majoriser:
+        """The same coordinates again, from C."""
+        majoriser = cls.__new__(cls)
+        majoriser._factor, majoriser._A = factor, A
+        return majoriser
+
     def to_weights(self, Z: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         """w = C⁻ᵀ z; all columns share one C."""
         return solve_triangular(self._factor, Z, lower=True, trans="T", check_finite=False)

@@ -35,7 +35,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         Its approximation, as in `UniSVMClassifier`.
     fit_intercept : bool, default=True
         Whether to add an offset, which is not penalised. Without it the target is scaled but not shifted.
-    solver, tol, max_iter, warm_start, memory_limit, scratch_dir, n_jobs, verbose, random_state
+    solver, tol, max_iter, warm_start, memory_limit, scratch_dir, checkpoint, n_jobs, verbose, random_state
         As in `UniSVMClassifier`.
 
     Attributes
@@ -93,6 +93,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         warm_start=False,
         memory_limit=None,
         scratch_dir=None,
+        checkpoint=None,
         n_jobs=None,
         verbose=0,
         random_state=None,
@@ -114,6 +115,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         self.warm_start = warm_start
         self.memory_limit = memory_limit
         self.scratch_dir = scratch_dir
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state

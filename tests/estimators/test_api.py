@@ -31,6 +31,7 @@ SHARED_LAST = {
     "warm_start": False,
     "memory_limit": None,
     "scratch_dir": None,
+    "checkpoint": None,
     "n_jobs": None,
     "verbose": 0,
     "random_state": None,

@@ -22,9 +22,11 @@ from scipy.linalg import cho_factor, cho_solve
 from unisvm._checks import one_of
 from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
-from unisvm.solvers.result import History, Result, Start, StopReason, relative_decrease
+from unisvm.solvers.result import History, Result, Start, State, StopReason, names_of, reasons_of, relative_decrease
 
 Fit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+_STATE = ("w", "b", "active", "final", "value", "stationarity", "n_sweeps", "pull_before")
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class DCA:
         max_iter: int,
         history: History,
     ) -> Result:
-        """Iterate from `start`, or from the least-squares solution."""
+        """Iterate from `start`, or from the least-squares solution; or go on from its state."""
         rows, loss = objective.rows, objective.loss
         P = rows.build(_whitened(objective.feature_map), objective.features.shape[1])
         y, s = rows.targets, rows.weights[:, None]
@@ -84,21 +86,31 @@ class DCA:
         def coordinates(w, b):
             return np.concatenate([w, (b + objective.centre @ w)[None]]) if intercept else w
 
-        given = start.weights
-        if given is None:
-            w, b = fit(y)
+        given, q = start.weights, objective.n_columns
+        # what the paper's rule compares with; the other needs none of it
+        pull_before = np.full((rows.n_rows if self.stop == "change" else 0, q), np.inf)
+        if start.state is not None:
+            w, b, active, final, value, stationarity, n_sweeps, pull_before = (start.state[name] for name in _STATE)
+            reasons = reasons_of(start.state["reasons"])
+            history.go_on(start.state)
         else:
-            w = given[:-1] if intercept else given
-            b = given[-1] - objective.centre @ w if intercept else np.zeros(w.shape[1])
-        q = objective.n_columns
-        active = np.arange(q)
-        final = coordinates(w, b)
-        value, stationarity = np.full(q, np.inf), np.full(q, np.inf)
-        n_sweeps = np.full(q, 1)
-        reasons = [StopReason.MAX_ITER] * q
-        pull_before = np.full((rows.n_rows, q), np.inf) if self.stop == "change" else None
+            if given is None:
+                w, b = fit(y)
+            else:
+                w = given[:-1] if intercept else given
+                b = given[-1] - objective.centre @ w if intercept else np.zeros(w.shape[1])
+            active = np.arange(q)
+            final = coordinates(w, b)
+            value, stationarity = np.full(q, np.inf), np.full(q, np.inf)
+            n_sweeps = np.full(q, 1)
+            reasons = [StopReason.MAX_ITER] * q
 
-        while True:
+        def state() -> State:
+            arrays = (w, b, active, final, value, stationarity, n_sweeps, pull_before)
+            return dict(zip(_STATE, arrays, strict=True)) | {"reasons": names_of(reasons)}
+
+        # a state may be that of a run that had ended
+        while len(active) and len(history.objective) < max_iter:
             f = P @ w.astype(P.dtype) + b.astype(P.dtype)
             targets = y[:, active]
             u = objective.residuals(f, targets)
@@ -114,7 +126,7 @@ class DCA:
             n_sweeps[active] += 1
             history.record(value, stationarity)
 
-            if pull_before is None:
+            if self.stop == "stationarity":
                 done = stationarity[active] <= tol
             else:
                 done = np.linalg.norm(pull - pull_before[:, active], axis=0) < self.change
@@ -123,8 +135,8 @@ class DCA:
                 reasons[j] = StopReason.CONVERGED
             final[:, active] = coordinates(w, b)
             active, w, b = active[~done], next_w[:, ~done], next_b[~done]
-            if len(active) == 0 or len(history.objective) >= max_iter:
-                return Result(final, value, stationarity, n_sweeps, reasons, history)
+            history.offer(state)
+        return Result(final, value, stationarity, n_sweeps, reasons, history)
 
 
 def _whitened(feature_map):

@@ -16,7 +16,7 @@ import numpy as np
 from unisvm.majoriser import Majorising
 from unisvm.objective import Objective
 from unisvm.rows.threads import blas_threads
-from unisvm.solvers.result import History, Result, Start, StopReason, relative_decrease
+from unisvm.solvers.result import History, Result, Start, State, StopReason, names_of, reasons_of, relative_decrease
 
 # Multiples of the least-squares solution that are tried as starts for labels: saturating losses want larger margins.
 _MARGIN_SCALES = (1.0, 2.0, 4.0)
@@ -65,47 +65,46 @@ class LBFGS:
         max_iter: int,
         history: History,
     ) -> Result:
-        """Minimise from `start`, or from the best of a few least-squares solutions."""
+        """Minimise from `start`, or from the best of a few least-squares solutions; or go on from its state."""
         # the solves between two sweeps are small, and threads that they wake would spin on into the next sweep
         with blas_threads(1):
             return self._solve(objective, majoriser, start, tol, max_iter, history)
 
     def _solve(self, objective, majoriser, start, tol, max_iter, history) -> Result:
-        q = objective.n_columns
-        n_sweeps = np.full(q, start.n_sweeps)
-        reasons = [StopReason.MAX_ITER] * q
+        every = np.arange(objective.n_columns)
         units, enough = objective.units, tol * np.where(objective.has_jumps, _CAUTION, 1.0)
-
         coordinates = majoriser if start.coordinates is None else start.coordinates
+        noise = 10 * np.finfo(objective.rows.dtype).eps
 
         def evaluate(z, columns):
-            n_sweeps[columns] += 1
             value, gradient = objective(coordinates.to_weights(z, columns), columns)
             moved = coordinates.gradient(gradient, columns)
             promised = moved if coordinates is majoriser else majoriser.gradient(gradient, columns)
             return _Point(z, value, moved, relative_decrease(promised, value))
 
-        weights = start.weights
-        if weights is None:
-            n_sweeps += 2
-            weights, _ = best_least_squares(objective, majoriser)
-        every = np.arange(q)
-        first = evaluate(coordinates.from_weights(weights, every), every)
-        noise = 10 * np.finfo(objective.rows.dtype).eps
-        active = _Columns(first, _FIRST_STEP if coordinates is majoriser else 1.0, noise)
-        pairs = _Pairs(self.memory)
-        final, value, stationarity = first.z.copy(), first.value.copy(), first.stationarity.copy()
-        history.record(value, stationarity)
+        if start.state is None:
+            n_sweeps, weights = start.n_sweeps + 1, start.weights
+            if weights is None:
+                n_sweeps += 2
+                weights, _ = best_least_squares(objective, majoriser)
+            first = evaluate(coordinates.from_weights(weights, every), every)
+            run = _Run.begin(first, _FIRST_STEP if coordinates is majoriser else 1.0, noise, self.memory, n_sweeps)
+            history.record(run.value, run.stationarity)
+        else:
+            run = _Run.from_state(start.state, noise, self.memory)
+            history.go_on(start.state)
+        active, pairs = run.active, run.pairs
 
         while True:
+            history.offer(run.state)
             bar = enough[active.columns]
             done = active.at.stationarity <= bar
             done &= active.remaining <= bar * np.minimum(active.at.value, units[active.columns])
             stuck = active.rejections >= _REJECTIONS_BEFORE_STOP
             for j in active.columns[done]:
-                reasons[j] = StopReason.CONVERGED
+                run.reasons[j] = StopReason.CONVERGED
             for j in active.columns[stuck & ~done]:
-                reasons[j] = StopReason.PRECISION
+                run.reasons[j] = StopReason.PRECISION
             keep = ~(done | stuck)
             if not keep.all():
                 active.select(keep)
@@ -113,12 +112,11 @@ class LBFGS:
             if len(active.columns) == 0 or len(history.objective) >= max_iter:
                 break
             active.move(evaluate(active.trial(), active.columns), pairs)
-            final[:, active.columns] = active.at.z
-            value[active.columns] = active.at.value
-            stationarity[active.columns] = active.at.stationarity
-            history.record(value, stationarity)
+            run.note()
+            history.record(run.value, run.stationarity)
 
-        return Result(coordinates.to_weights(final, every), value, stationarity, n_sweeps, reasons, history)
+        weights = coordinates.to_weights(run.final, every)
+        return Result(weights, run.value, run.stationarity, run.n_sweeps, run.reasons, history)
 
 
 class _Point(NamedTuple):
@@ -141,6 +139,8 @@ class _Point(NamedTuple):
 class _Columns:
     """Where the columns that are not done yet stand, and what they try next."""
 
+    _MOVING = ("columns", "direction", "step", "rejections", "remaining")
+
     def __init__(self, at: _Point, first_step: float, noise: float):
         q = len(at.value)
         self.columns = np.arange(q)
@@ -152,6 +152,18 @@ class _Columns:
         self.remaining = 0.5 * _dot(at.gradient, at.gradient)
         # what the sums over the rows cannot resolve
         self._noise = noise
+
+    def state(self) -> State:
+        """Itself as arrays."""
+        return {name: getattr(self, name) for name in self._MOVING} | self.at._asdict()
+
+    @classmethod
+    def from_state(cls, state: State, noise: float) -> _Columns:
+        """What `state` told of."""
+        columns = cls(_Point(*(state[name] for name in _Point._fields)), 1.0, noise)
+        for name in cls._MOVING:
+            setattr(columns, name, state[name])
+        return columns
 
     def select(self, keep: np.ndarray) -> None:
         """Drop the columns that are not kept."""
@@ -187,6 +199,65 @@ class _Columns:
         self.remaining = np.where(fresh, -0.5 * _dot(at.gradient, self.direction), self.remaining)
 
 
+@dataclass
+class _Run:
+    """All that changes from one iteration to the next: the columns under way, and where every column stands."""
+
+    active: _Columns
+    pairs: _Pairs
+    final: np.ndarray
+    value: np.ndarray
+    stationarity: np.ndarray
+    n_sweeps: np.ndarray
+    reasons: list[StopReason]
+
+    @classmethod
+    def begin(cls, first: _Point, first_step: float, noise: float, memory: int, n_sweeps: int) -> _Run:
+        """A run at its first point, which took so many sweeps."""
+        q = len(first.value)
+        return cls(
+            _Columns(first, first_step, noise),
+            _Pairs(memory),
+            first.z.copy(),
+            first.value.copy(),
+            first.stationarity.copy(),
+            np.full(q, n_sweeps),
+            [StopReason.MAX_ITER] * q,
+        )
+
+    def note(self) -> None:
+        """Take down where one more sweep has brought the columns under way."""
+        columns, at = self.active.columns, self.active.at
+        self.n_sweeps[columns] += 1
+        self.final[:, columns] = at.z
+        self.value[columns] = at.value
+        self.stationarity[columns] = at.stationarity
+
+    def state(self) -> State:
+        """Itself as arrays."""
+        reached = {
+            "final": self.final,
+            "all_values": self.value,
+            "all_stationarity": self.stationarity,
+            "n_sweeps": self.n_sweeps,
+            "reasons": names_of(self.reasons),
+        }
+        return self.active.state() | self.pairs.state() | reached
+
+    @classmethod
+    def from_state(cls, state: State, noise: float, memory: int) -> _Run:
+        """What `state` told of."""
+        return cls(
+            _Columns.from_state(state, noise),
+            _Pairs.from_state(state, memory),
+            state["final"],
+            state["all_values"],
+            state["all_stationarity"],
+            state["n_sweeps"],
+            reasons_of(state["reasons"]),
+        )
+
+
 def best_least_squares(objective: Objective, majoriser: Majorising) -> tuple[np.ndarray, np.ndarray]:
     """The least-squares solution of each column, or another near it where the objective is lower, and its value."""
     q = objective.n_columns
@@ -206,6 +277,20 @@ class _Pairs:
 
     def __init__(self, memory: int):
         self._pairs: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=memory)
+
+    def state(self) -> State:
+        """Itself as arrays, each on its own: in another order in memory, sums would be rounded otherwise."""
+        arrays = {"n_pairs": np.array(len(self._pairs))}
+        for i, (s, y, rho) in enumerate(self._pairs):
+            arrays |= {f"s_{i}": s, f"y_{i}": y, f"rho_{i}": rho}
+        return arrays
+
+    @classmethod
+    def from_state(cls, state: State, memory: int) -> _Pairs:
+        """What `state` told of."""
+        pairs = cls(memory)
+        pairs._pairs.extend((state[f"s_{i}"], state[f"y_{i}"], state[f"rho_{i}"]) for i in range(int(state["n_pairs"])))
+        return pairs
 
     def add(self, s: np.ndarray, y: np.ndarray, accepted: np.ndarray) -> None:
         """Remember the pairs of the columns that moved along positive curvature."""

@@ -1,0 +1,68 @@
+"""Processes that are killed and started again end in the model of one that was not."""
+
+import os
+from time import sleep
+
+import numpy as np
+
+from checkpointed import assert_same, finish, start
+
+KILLED = -9
+LONG = 10_000, {"rank": 200, "rank_tol": 0.0, "C": 10.0, "tol": 1e-7, "random_state": 0}
+SHORT = 2400, {"rank": 40, "tol": 5e-3, "random_state": 0}
+
+
+def fitted(path):
+    with np.load(path) as arrays:
+        return dict(arrays)
+
+
+def test_ten_random_moments(tmp_path):
+    assert finish(*LONG, tmp_path / "whole", tmp_path / "whole.npz", seconds_between=0.1) == 0
+    whole = fitted(tmp_path / "whole.npz")
+    killed, in_solver = 0, 0
+    for i, moment in enumerate(np.random.RandomState(0).uniform(0, float(whole["seconds"]), 10)):
+        folder, out = tmp_path / str(i), tmp_path / f"{i}.npz"
+        process = start(*LONG, folder, out, seconds_between=0.1)
+        while not folder.exists():
+            sleep(0.001)
+        process.join(moment)
+        process.kill()
+        process.join()
+        killed += process.exitcode == KILLED
+        in_solver += (folder / "unisvm-solver.ckpt").exists()
+        assert finish(*LONG, folder, out, seconds_between=0.1) == 0
+        assert_same(whole, fitted(out))
+    # it was not for nothing: some were still at work, also in the midst of the iterations
+    assert killed >= 3
+    assert in_solver >= 1
+
+
+def test_every_boundary(tmp_path):
+    out = tmp_path / "model.npz"
+    assert finish(*SHORT, tmp_path / "whole", out) == 0
+    whole = fitted(out)
+    out.unlink()
+    n_iterations = len(whole["history"])
+    assert n_iterations >= 3
+    # beginning, landmarks, start, each iteration and result: half of each file is written, or all of it and its name;
+    # in the end, files that are not needed any more are removed
+    for survived in range(2 * (4 + n_iterations) + 1):
+        each = tmp_path / str(survived)
+        assert finish(*SHORT, each, out, kill_at=("fsync", survived)) == KILLED, survived
+        assert finish(*SHORT, each, out) == 0
+        assert_same(whole, fitted(out))
+        assert sorted(os.listdir(each)) == sorted(os.listdir(tmp_path / "whole"))
+        out.unlink()
+
+
+def test_killed_over_and_over(tmp_path):
+    whole, out, folder = tmp_path / "whole.npz", tmp_path / "model.npz", tmp_path / "folder"
+    assert finish(*SHORT, tmp_path / "whole", whole) == 0
+    n_runs = 1
+    # every run gets one iteration further: it keeps what it found, then one more, and is killed before the next
+    while finish(*SHORT, folder, out, kill_at=("replace", 2)) == KILLED:
+        n_runs += 1
+        assert n_runs < 100
+    assert n_runs >= 4
+    assert_same(fitted(whole), fitted(out))

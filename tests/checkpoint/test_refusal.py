@@ -1,0 +1,306 @@
+"""What is no checkpoint of this fit is refused by name, and what is none of ours is left alone."""
+
+import functools
+import io
+import os
+import shutil
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from checkpointed import Broken, assert_same, model_arrays, rows
+from unisvm import UniSVMClassifier, UniSVMRegressor, checkpoint, kernels, losses
+from unisvm.fingerprint import describe, describe_arrays
+from unisvm.rows import MemoryRows
+
+X, y = rows(400)
+SETTINGS = {"rank": 30, "tol": 1e-2, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def broken_off(tmp_path_factory):
+    """A folder with every stage but the result."""
+    folder = tmp_path_factory.mktemp("checkpoint")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoint, "_SECONDS_BETWEEN", 0)
+        patch.setattr(checkpoint, "_SHARE", 0)
+        real = checkpoint.Checkpoint.save
+
+        def save(self, stage, arrays):
+            if stage == "result":
+                raise Broken
+            real(self, stage, arrays)
+
+        patch.setattr(checkpoint.Checkpoint, "save", save)
+        with pytest.raises(Broken):
+            UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
+    return folder
+
+
+@pytest.fixture
+def folder(broken_off, tmp_path):
+    return shutil.copytree(broken_off, tmp_path / "copy")
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"C": 2.5}, "C was 1 and is 2.5"),
+        ({"loss": "hinge"}, "loss was 'saturating' and is 'hinge'"),
+        ({"loss": losses.Saturating(2, 2, 4)}, r"loss was 'saturating' and is unisvm.losses.*\(a=2, b=2, c=4\)"),
+        ({"kernel": "laplacian"}, "kernel was 'rbf' and is 'laplacian'"),
+        ({"kernel": kernels.RBF(0.5)}, r"kernel was 'rbf' and is unisvm.kernels.RBF\(gamma=0.5\)"),
+        ({"landmarks": np.arange(9)}, r"landmarks was 'rpcholesky' and is a int64 array of shape \(9,\)"),
+        ({"random_state": 1}, "random_state was 0 and is 1"),
+        ({"random_state": None}, "random_state was 0 and is None"),
+        ({"class_weight": {0: 2.0}}, "class_weight was None and is {0: 2}; the contents of the weights differ"),
+        ({"C": 2.0, "tol": 0.1}, "C was 1 and is 2; tol was 0.01 and is 0.1"),
+    ],
+)
+def test_other_parameters(folder, change, said):
+    before = contents(folder)
+    with pytest.raises(ValueError, match=said) as caught:
+        UniSVMClassifier(checkpoint=folder, **(SETTINGS | change)).fit(X, y)
+    assert str(folder) in str(caught.value)
+    assert "Give another folder" in str(caught.value)
+    assert contents(folder) == before
+
+
+def one_other(array):
+    array = array.copy()
+    array[-1] = array[0]
+    return array
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ((one_other(X), y), "the contents of X differ"),
+        ((X[:-1], y[:-1]), r"X was a float64 array of shape \(400, 6\) and is a float64 array of shape \(399, 6\)"),
+        ((X.astype(np.float32), y), "X was a float64 array of shape .* and is a float32"),
+        ((sparse.csr_array(X), y), "X was a float64 array of shape .* and is a float64 CSR matrix"),
+        ((X, y[::-1]), "fit: the contents of y differ"),
+        ((X, y, np.arange(1.0, 401)), "fit: the contents of the weights differ"),
+    ],
+)
+def test_other_data(folder, data, said):
+    with pytest.raises(ValueError, match=said):
+        UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(*data)
+
+
+def test_targets_of_another_scale(tmp_path):
+    # which are the same in units of their scale
+    UniSVMRegressor(checkpoint=tmp_path, **SETTINGS).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="the contents of y differ"):
+        UniSVMRegressor(checkpoint=tmp_path, **SETTINGS).fit(X, 2 * X[:, 0])
+
+
+def test_other_estimator_and_version(folder, monkeypatch):
+    with pytest.raises(ValueError, match=r"estimator was unisvm.classifier.UniSVMClassifier and is unisvm.regressor"):
+        UniSVMRegressor(checkpoint=folder, **SETTINGS).fit(X, y)
+    monkeypatch.setattr("unisvm.__version__", "9.9")
+    with pytest.raises(ValueError, match=r"unisvm's version was '.*' and is '9.9'"):
+        UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
+
+
+def test_same_in_other_clothes(folder):
+    same = SETTINGS | {"rank": np.int64(30), "C": 1, "tol": np.float64(0.01)}
+    model = UniSVMClassifier(checkpoint=str(folder), **same).fit(
+        np.asfortranarray(X).tolist(), y.tolist(), np.ones(400)
+    )
+    assert_same(model_arrays(UniSVMClassifier(**SETTINGS).fit(X, y)), model_arrays(model))
+
+
+@pytest.mark.parametrize("stage", ["begun", "landmarks", "start", "solver"])
+def test_damage_is_never_taken(folder, stage):
+    path = folder / f"unisvm-{stage}.ckpt"
+    good = path.read_bytes()
+    places = [0, 5, 40, len(good) // 3, len(good) // 2, len(good) - 1]
+    flipped = [good[:i] + bytes([good[i] ^ 1]) + good[i + 1 :] for i in places]
+    torn = [good[:n] for n in (0, 10, 85, len(good) // 2, len(good) - 1)]
+    for bad in [*flipped, *torn, good + b"\0"]:
+        path.write_bytes(bad)
+        with pytest.raises(ValueError, match=f"unisvm-{stage}.ckpt' is damaged.*Delete it"):
+            UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
+    # as it says, without the file the fit goes on from the stage before; without the first, there is none before
+    path.unlink()
+    model = UniSVMClassifier(checkpoint=folder, **SETTINGS)
+    if stage == "begun":
+        with pytest.raises(ValueError, match="not of one run"):
+            model.fit(X, y)
+    else:
+        assert_same(model_arrays(UniSVMClassifier(**SETTINGS).fit(X, y)), model_arrays(model.fit(X, y)))
+
+
+def test_files_of_two_runs(folder, tmp_path):
+    UniSVMClassifier(checkpoint=tmp_path / "other", **SETTINGS).fit(X, y)
+    shutil.copy(tmp_path / "other" / "unisvm-landmarks.ckpt", folder)
+    with pytest.raises(ValueError, match="not of one run"):
+        UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
+
+
+def test_pickles_are_not_read(folder):
+    class Danger:
+        def __reduce__(self):
+            return os.mkdir, (str(folder / "danger"),)
+
+    path = folder / "unisvm-start.ckpt"
+    with checkpoint._checked(path) as archive:
+        contents = dict(archive)
+    payload = io.BytesIO()
+    np.savez(payload, **(contents | {"mean": np.array([Danger()], dtype=object)}))
+    path.write_bytes(checkpoint._head(io.BytesIO(payload.getvalue())) + payload.getvalue())
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
+    assert not (folder / "danger").exists()
+
+
+def test_folder_that_cannot_be_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(MemoryRows, "__init__", None)
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(ValueError, match=r"must be a folder, but .*file' is a file"):
+            UniSVMClassifier(checkpoint=place).fit(X, y)
+    with pytest.raises(ValueError, match="must be a folder or None, got 3"):
+        UniSVMClassifier(checkpoint=3).fit(X, y)
+    monkeypatch.setattr(os, "access", lambda *args: False)
+    with pytest.raises(PermissionError, match="is not writable"):
+        UniSVMClassifier(checkpoint=tmp_path / "new").fit(X, y)
+    assert sorted(os.listdir(tmp_path)) == ["file"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder where even root cannot write")
+def test_folder_that_the_system_refuses(monkeypatch):
+    monkeypatch.setattr("unisvm.landmarks.choose", None)
+    with pytest.raises(OSError, match="/proc"):
+        UniSVMClassifier(checkpoint="/proc/self/checkpoint", **SETTINGS).fit(X, y)
+
+
+def test_wrong_data_leave_no_folder(tmp_path):
+    with pytest.raises(ValueError, match="NaN"):
+        UniSVMClassifier(checkpoint=tmp_path / "new").fit(np.full((4, 2), np.nan), [0, 1, 0, 1])
+    assert os.listdir(tmp_path) == []
+
+
+def test_disk_that_fills_up(tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        UniSVMClassifier(checkpoint=tmp_path, **SETTINGS).fit(X, y)
+    assert os.listdir(tmp_path) == ["unisvm-lock"]
+
+
+def test_two_fits_at_once(tmp_path):
+    caught = []
+
+    def kernel(A, B):
+        if not caught:
+            with pytest.raises(RuntimeError, match="Another fit is using the checkpoint") as error:
+                UniSVMClassifier(checkpoint=tmp_path).fit(X, y)
+            caught.append(error)
+        return A @ B.T
+
+    UniSVMClassifier(kernel=kernel, checkpoint=tmp_path, **SETTINGS).fit(X, y)
+    assert len(caught) == 1
+
+
+def test_other_files_are_left_alone(tmp_path):
+    names = ["notes.txt", "unisvm-model.ckpt", "begun.ckpt", "unisvm-x.ckpt.tmp"]
+    for name in names:
+        (tmp_path / name).write_text(name)
+    (tmp_path / "unisvm-solver.ckpt.tmp").write_text("half of a file, by a run that was killed")
+    for _ in range(2):
+        UniSVMClassifier(checkpoint=tmp_path, **SETTINGS).fit(X, y)
+    assert all((tmp_path / name).read_text() == name for name in names)
+    assert not (tmp_path / "unisvm-solver.ckpt.tmp").exists()
+
+
+# ------------------------------------------------------------------ descriptions
+
+
+def scaled(factor):
+    return lambda A, B: factor * A @ B.T
+
+
+def recursive():
+    def count(n):
+        return 0 if n == 0 else 1 + count(n - 1)
+
+    return count
+
+
+VALUES = {
+    "numbers": (1, 2, 0.5, True, None, "1", 1 + 1j),
+    "containers": ([1, 2], [2, 1], {1: 2}, {2: 1}, {1, 2}),
+    "functions": (scaled(1), scaled(2), len, np.tanh, recursive(), functools.partial(scaled, 2), {"a": scaled(3)}),
+    "objects": (
+        losses.get("hinge"),
+        losses.get("hinge", p=5),
+        kernels.RBF(1.0),
+        kernels.RBF(2.0),
+        SimpleNamespace(a=1),
+    ),
+    "arrays": (np.arange(3), np.arange(3.0), np.arange(4), np.ones((2, 2)), sparse.csr_array(np.eye(2)), np.eye(2)),
+    "generators": (np.random.RandomState(0), np.random.RandomState(1)),
+    "long": (list(range(200)), [*range(199), 0]),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_different_values_have_different_descriptions(kind):
+    described = [describe(value) for value in VALUES[kind]]
+    assert len(set(described)) == len(described)
+    assert all(len(text) < 150 and "\n" not in text for text in described)
+
+
+def test_same_values_have_the_same_description():
+    for value, other in [
+        (1, 1.0),
+        ({1: 2, 3: 4}, {3: 4, 1: 2}),
+        (scaled(2), scaled(2)),
+        (losses.get("hinge"), losses.get("hinge")),
+        (np.ones((3, 2)), np.ones((3, 2), order="F")),
+        (np.float32(0.5), 0.5),
+    ]:
+        assert describe(value) == describe(other)
+
+
+def test_descriptions_are_those_of_any_process():
+    code = (
+        "from unisvm import losses, kernels; from unisvm.fingerprint import describe; import numpy as np;"
+        "print(describe([losses.custom(lambda u: u**2, lambda u: 2*u, task='both'), kernels.RBF(),"
+        " {'b': {'x', 'y', 'z'}, 'a': lambda t: t in {'p', 'q', 'r'}}, np.random.RandomState(3), np.arange(5)]))"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in "12"
+    }
+    assert len(said) == 1
+
+
+def test_hash_does_not_depend_on_threads_or_layout(monkeypatch):
+    monkeypatch.setattr("unisvm.fingerprint._BLOCK_BYTES", 1000)
+    matrix = np.random.RandomState(0).randn(1000, 7)
+    texts = {describe_arrays([array], n) for n in (1, 2) for array in (matrix, np.asfortranarray(matrix))}
+    assert len(texts) == 1
+    matrix[500, 3] += 1e-12
+    assert describe_arrays([matrix]) not in texts
+    for empty in (np.empty((0, 3)), np.empty((3, 0)), np.array("text"), np.array([True])):
+        assert describe_arrays([empty]) != describe_arrays([np.zeros(1)])
+
+
+def test_what_cannot_be_described_names_the_parameter(tmp_path):
+    with pytest.raises(ValueError, match=r"kernel_params does not go with a checkpoint.*object"):
+        UniSVMClassifier(kernel=scaled(1), kernel_params={"p": object()}, checkpoint=tmp_path / "new").fit(X, y)
