@@ -22,6 +22,7 @@ from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
 from unisvm.rows import MemoryRows
 from unisvm.rows.budget import parse_memory, readable
+from unisvm.rows.stored import only
 from unisvm.rows.threads import blas_threads, count_threads
 from unisvm.solvers import History, Result, StopReason
 from unisvm.solvers.pilot import explore
@@ -133,7 +134,7 @@ class BaseUniSVM(KernelEstimator):
         present = np.flatnonzero(weights)
         every_row = X = kernels.as_rows(X)
         if len(present) < len(weights):
-            X = X[present][:, present] if self._is_precomputed() else X[present]
+            X = X[present][:, present] if self._is_precomputed() else only(X, present)
             targets, weights = targets[present], weights[present]
         n_threads = count_threads(self.n_jobs)
         rng = check_random_state(self.random_state)

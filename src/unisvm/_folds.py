@@ -115,9 +115,9 @@ def remembering(cls: type[BaseUniSVM]) -> type[BaseUniSVM]:
         def remember(self, X, decision: np.ndarray) -> None:
             self._remembered = X, decision
 
-        def _decision(self, X):
+        def _decision(self, X, turn=lambda decision: decision, out=None):
             known, decision = self._remembered
-            return decision if X is known else super()._decision(X)
+            return turn(decision) if X is known and out is None else super()._decision(X, turn, out)
 
         def score(self, X, y, sample_weight=None):
             # what accuracy_score does, without its checks, which take longer

@@ -10,9 +10,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length
 
 from unisvm._estimator import BaseUniSVM, Problem
+from unisvm._inputs import check_rows_and_targets
 from unisvm.losses.base import CLASSIFICATION
 
 
@@ -168,15 +169,18 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Fit the model.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            float32 stays float32. For a precomputed kernel, the square kernel matrix.
-        y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Labels of any type, or a multilabel indicator matrix.
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+            float32 stays float32. For a precomputed kernel, the square kernel matrix. A path is that of a .npy file, of
+            a Parquet file or a folder of them, or of a text file of LIBSVM. Rows in files stay there, and are read by
+            blocks.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels), path of a .npy file, or name of a column
+            Labels of any type, or a multilabel indicator matrix. It may be the name of a column of a Parquet file, and
+            be left out for a file of LIBSVM, which has the labels.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as one given twice.
 
@@ -185,7 +189,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         self : UniSVMClassifier
         """
         self._check_parameters()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], multi_output=True)
+        X, y = check_rows_and_targets(self, X, y, multi_output=True)
         y = self._check_labels(y)
         weights = self._check_weights(sample_weight, X)
         self._check_rows(X)
@@ -244,33 +248,41 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
             )
         return y
 
-    def decision_function(self, X):
+    def decision_function(self, X, *, out=None):
         """Signed distance from the boundary, in units of the margin.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+        out : ndarray or memory map, optional
+            Where they go: an array of the right shape and type.
 
         Returns
         -------
         decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_columns)
         """
-        decision = self._decision(X)
-        return decision.ravel() if decision.shape[1] == 1 and not self._multilabel else decision
+        return self._decision(X, self._without_idle_axis, out)
 
-    def predict(self, X):
+    def predict(self, X, *, out=None):
         """The labels.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+        out : ndarray or memory map, optional
+            Where they go: an array of the right shape and of the type of `classes_`; of integers for several labels.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
-        check_is_fitted(self)
-        decision = self.decision_function(X)
+        return self._decision(X, self._labels_of, out)
+
+    def _without_idle_axis(self, decision: np.ndarray) -> np.ndarray:
+        return decision[:, 0] if decision.shape[1] == 1 and not self._multilabel else decision
+
+    def _labels_of(self, decision: np.ndarray) -> np.ndarray:
+        decision = self._without_idle_axis(decision)
         if self._multilabel:
             return (decision > 0).astype(int)
         return self.classes_[(decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)]
@@ -284,7 +296,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
 
         Returns

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length
 
 from unisvm._estimator import BaseUniSVM, Problem
+from unisvm._inputs import check_rows_and_targets
 from unisvm.losses.base import REGRESSION
 
 
@@ -115,14 +116,18 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Fit the model.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            float32 stays float32. For a precomputed kernel, the square kernel matrix.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+            float32 stays float32. For a precomputed kernel, the square kernel matrix. A path is that of a .npy file, of
+            a Parquet file or a folder of them, or of a text file of LIBSVM. Rows in files stay there, and are read by
+            blocks.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), path of a .npy file, or name of a column
+            It may be the name of a column of a Parquet file, and be left out for a file of LIBSVM, which has the
+            targets.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as one given twice.
 
@@ -131,9 +136,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         self : UniSVMRegressor
         """
         self._check_parameters()
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
-        )
+        X, y = check_rows_and_targets(self, X, y, multi_output=True, y_numeric=True)
         weights = self._check_weights(sample_weight, X)
         self._check_rows(X)
         problem, own = self._specify(y, weights, X.dtype)
@@ -152,19 +155,23 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         problem = Problem((targets - centre) / scale, weights, (median - centre) / scale, centre, scale)
         return problem, {"target_centre_": centre, "target_scale_": scale, "_one_target": y.ndim == 1}
 
-    def predict(self, X):
+    def predict(self, X, *, out=None):
         """The targets.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+        out : ndarray or memory map, optional
+            Where they go: an array of the right shape and type.
 
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        decision = self._decision(X)
-        return decision.ravel() if self._one_target else decision
+        return self._decision(X, self._without_idle_axis, out)
+
+    def _without_idle_axis(self, decision: np.ndarray) -> np.ndarray:
+        return decision[:, 0] if self._one_target else decision
 
     def trust(self, X, y):
         """How much the model believes each target, from 0 to 1: it falls with the row's loss.
@@ -174,7 +181,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
 
         Returns

@@ -1,4 +1,4 @@
-"""Rows held in memory as NumPy arrays or CSR matrices, visited block by block in threads."""
+"""Rows as NumPy arrays, CSR matrices or in files, visited block by block in threads."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
 from unisvm.rows.scratch import Scratch
+from unisvm.rows.stored import StoredRows
 from unisvm.rows.threads import run
 
 # A block of features is read twice in a sweep, the second time from the cache; smaller blocks cost more in waiting
@@ -20,6 +21,8 @@ from unisvm.rows.threads import run
 _BLOCK_BYTES = 2**23
 # With many columns, what is computed for a block must stay in the cache as well.
 _BLOCK_ENTRIES = 2**18
+# rows that are gathered at a time for the diagonal
+_DIAGONAL_ROWS = 2**14
 
 
 class MemoryRows:
@@ -27,7 +30,7 @@ class MemoryRows:
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
+    X : ndarray, CSR matrix or StoredRows of shape (n_rows, n_features)
     targets : ndarray of shape (n_rows, n_columns)
     weights : ndarray of shape (n_rows,)
         Positive.
@@ -76,7 +79,8 @@ class MemoryRows:
         """The weighted variance of all entries of X."""
         n_features = self.X.shape[1]
         # moments about a typical entry lose fewer digits than moments about 0, where most entries of a sparse X are
-        typical = 0.0 if sparse.issparse(self.X) else float(self.X[0].mean())
+        first = self.X[:1]
+        typical = 0.0 if sparse.issparse(first) else float(first.mean())
 
         def moments(low: int, high: int) -> tuple[np.ndarray, ...]:
             block, weights = self.X[low:high].astype(np.float64), self.weights[low:high].astype(np.float64)
@@ -85,7 +89,9 @@ class MemoryRows:
             sums = np.asarray(block.sum(axis=1)).ravel()
             return np.asarray(weights @ sums), np.asarray(weights @ row_norms(block, squared=True))
 
-        mean, square = np.sum(self._visit(moments, n_features), axis=0) / (self.total_weight * n_features)
+        mean, square = np.sum(self._visit(moments, self._read_width(n_features)), axis=0) / (
+            self.total_weight * n_features
+        )
         return max(float(square - mean**2), 0.0)
 
     def take(self, indices: np.ndarray):
@@ -94,7 +100,8 @@ class MemoryRows:
 
     def diagonal(self, kernel, indices: np.ndarray) -> np.ndarray:
         """k(x, x) for the rows of these numbers."""
-        return kernel.diagonal_at(self.X, indices)
+        starts = range(0, max(len(indices), 1), _DIAGONAL_ROWS)
+        return np.concatenate([kernel.diagonal_at(self.X, indices[low : low + _DIAGONAL_ROWS]) for low in starts])
 
     def draw(self, n: int, rng: np.random.RandomState) -> np.ndarray:
         """Numbers of `n` distinct rows, or of all rows if there are no more, drawn by weight, in random order."""
@@ -135,8 +142,12 @@ class MemoryRows:
             else:
                 block(rows, out=features[low:high])
 
-        self._visit(fill, width, n_columns=width)
+        self._visit(fill, max(width, self._read_width(0)), n_columns=width)
         return features
+
+    def _read_width(self, of_others: int) -> int:
+        """How many numbers a row of X takes when it is read from a file; `of_others` if it is in memory."""
+        return max(self.X.entries_a_row, 1) if isinstance(self.X, StoredRows) else of_others
 
     def reduce(
         self,
