@@ -206,6 +206,8 @@ class BaseUniSVM(KernelEstimator):
             feature_map = FeatureMap(kernel, chosen.points, kernel.against(chosen.points)(vectors), rows.dtype)
         with report.stage("features"):
             features = rows.build(feature_map.block, feature_map.rank, room)
+        n_bytes = rows.n_rows * feature_map.rank * rows.dtype.itemsize
+        report.say(f"  {readable(n_bytes)} {'in memory' if isinstance(features, np.ndarray) else 'on disk'}")
         with report.stage("moments"):
             stored = None if chosen.stored is None else chosen.stored[feature_map.kept]
             sample = _second_moments(

@@ -42,6 +42,8 @@ def check_rows_and_targets(estimator, X, y, **checks: Any):
     validate_data(estimator, rows[:1], y, skip_check_array=True)
     if rows.names is not None:
         estimator.feature_names_in_ = np.asarray(rows.names, dtype=object)
+        # as arrays that were checked, they have no names any more: an estimator inside this one knows none
+        rows.names = None
     if rows.index_base is not None:
         # an index means the same column when it comes to predicting
         estimator._index_base = rows.index_base
@@ -61,6 +63,7 @@ def check_rows(estimator, X):
         X, _ = files.open_rows(X, scratch_dir=getattr(estimator, "scratch_dir", None), expected=expected)
         # its columns were chosen by their names
         named = names is not None and X.names is not None
+        X.names = None
     rows = files.stored(X)
     if rows is None:
         return validate_data(estimator, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
@@ -79,3 +82,4 @@ def _check_finite(estimator, rows: StoredRows) -> None:
         assert_all_finite(
             block.data if sparse.issparse(block) else block, estimator_name=type(estimator).__name__, input_name="X"
         )
+    rows.is_finite = True
