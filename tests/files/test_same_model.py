@@ -29,6 +29,7 @@ def small_chunks(monkeypatch):
     """Several chunks and blocks to a file."""
     monkeypatch.setattr(libsvm, "_CHUNK_BYTES", 3000)
     monkeypatch.setattr(parquet, "_BLOCK_BYTES", 8 * 6 * 100)
+    monkeypatch.setattr(parquet, "_COLUMNS_AT_ONCE", 4)
 
 
 def assert_same(filed, held, rows, path):

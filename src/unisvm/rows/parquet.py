@@ -9,13 +9,15 @@ import numpy as np
 
 from unisvm._checks import one_of
 from unisvm.rows.scratch import Scratch
-from unisvm.rows.stored import DenseRows
+from unisvm.rows.stored import DenseRows, Pages
 
 SUFFIXES = (".parquet", ".pq")
 
 _BLOCK_BYTES = 2**23
-# columns of a file are read through buffers of this size, rather than whole parts of them at once
-_BUFFER_BYTES = 2**20
+# Columns are read through buffers of this size, rather than whole parts of them at once. What is unpacked of a column
+# takes some megabytes beside, so that few are read at a time.
+_BUFFER_BYTES = 2**18
+_COLUMNS_AT_ONCE = 32
 
 
 def read(path: Path, y: Any, scratch_dir, names: list[str] | None = None) -> tuple[DenseRows, Any]:
@@ -54,23 +56,30 @@ def read(path: Path, y: Any, scratch_dir, names: list[str] | None = None) -> tup
     dtype = np.dtype(np.float32 if all(single) else np.float64)
 
     scratch = Scratch((n_rows, len(columns)), dtype, scratch_dir, f"The rows of {path}", "")
-    targets, low = [], 0
+    matrix = scratch.mapped(writeable=True)
+    pages = Pages.of(matrix)
     length = int(np.clip(_BLOCK_BYTES // (8 * len(columns)), 1, 2**16))
+    targets: list[np.ndarray] = []
+    start = 0
     for part in paths:
-        before = low
-        with _opened(pq, part) as file:
-            wanted = columns if target is None else [*columns, target]
-            for batch in file.iter_batches(length, columns=wanted, use_threads=False):
-                if batch.num_rows == 0:
-                    continue
-                block = np.empty((batch.num_rows, len(columns)), dtype)
-                for j, name in enumerate(columns):
-                    block[:, j] = _values(part, batch, name)
-                _check_finite(part, block, columns, low - before)
-                scratch.write(low, block)
-                low += batch.num_rows
-                if target is not None:
-                    targets.append(_labels(_values(part, batch, target)))
+        for first in range(0, len(columns), _COLUMNS_AT_ONCE):
+            group = columns[first : first + _COLUMNS_AT_ONCE]
+            label = target if first == 0 else None
+            low = start
+            with _opened(pq, part) as file:
+                wanted = group if label is None else [*group, label]
+                for batch in file.iter_batches(length, columns=wanted, use_threads=False):
+                    block = np.empty((batch.num_rows, len(group)), dtype)
+                    for j, name in enumerate(group):
+                        block[:, j] = _values(part, batch, name)
+                    _check_finite(part, block, group, low - start)
+                    matrix[low : low + len(block), first : first + len(group)] = block
+                    if pages is not None:
+                        pages.give_back(matrix[low : low + len(block)])
+                    low += len(block)
+                    if label is not None and len(block):
+                        targets.append(_labels(_values(part, batch, label)))
+        start = low
     return DenseRows(scratch.mapped(), columns, is_finite=True), y if target is None else np.concatenate(targets)
 
 

@@ -62,10 +62,10 @@ class Scratch:
         """Put rows at `low` and after."""
         _write(self._descriptor, np.ascontiguousarray(rows, dtype=self.dtype), low * self._row_bytes)
 
-    def mapped(self) -> np.ndarray:
+    def mapped(self, *, writeable: bool = False) -> np.ndarray:
         """The matrix as a memory map, which keeps the file when the scratch is gone."""
-        with open(os.dup(self._descriptor), "rb") as file:
-            return _mapped(file, self.dtype, self.shape)
+        with open(os.dup(self._descriptor), "r+b" if writeable else "rb") as file:
+            return np.memmap(file, self.dtype, "r+" if writeable else "r", shape=self.shape)
 
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
         """A block of rows, which is good until the thread reads the next one; or rows by their numbers."""
@@ -128,7 +128,8 @@ class Appended:
     def mapped(self) -> np.ndarray:
         """All numbers as a memory map; nothing can be appended any more."""
         with self._file as file:
-            return _mapped(file, self.dtype, (self._size // self.dtype.itemsize,))
+            # an empty file cannot be mapped
+            return np.memmap(file, self.dtype, "r") if self._size else np.empty(0, self.dtype)
 
     def close(self) -> None:
         self._file.close()
@@ -139,11 +140,6 @@ def _write(descriptor: int, numbers: np.ndarray, offset: int) -> None:
     while len(view):
         written = os.pwrite(descriptor, view, offset)
         view, offset = view[written:], offset + written
-
-
-def _mapped(file, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    # an empty file cannot be mapped
-    return np.memmap(file, dtype, "r", shape=shape) if 0 not in shape else np.empty(shape, dtype)
 
 
 def _reserve(descriptor: int, offset: int, n_bytes: int, folder: Path, what: str, instead: str) -> None:

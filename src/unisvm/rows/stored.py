@@ -15,7 +15,7 @@ from numpy.lib.array_utils import byte_bounds
 from scipy import sparse
 
 _READ_AT_ONCE = 2**24
-# Around a page that is read the system may map a large one of 2 MB: so many rows that are far apart are read at a time.
+# Around a page that is read the system may map a large one of 2 MB: so many that are far apart are read at a time.
 _FAR_APART = 8
 
 
@@ -64,13 +64,17 @@ class MappedArray:
         self._dtype = dtype
 
     def __getitem__(self, chosen: slice | np.ndarray) -> np.ndarray:
-        if isinstance(chosen, slice):
-            part = self._array[chosen]
-            copy = np.array(part, dtype=self._dtype, order="C")
-        else:
+        if not isinstance(chosen, slice):
             low, high = (int(chosen.min()), int(chosen.max()) + 1) if len(chosen) else (0, 0)
-            part = self._array[low:high]
-            copy = np.asarray(part[chosen - low], dtype=self._dtype, order="C")
+            return self._copy(self._array[low:high], chosen - low)
+        return self._copy(self._array[chosen], slice(None))
+
+    def _copy(self, part: np.ndarray, chosen: slice | np.ndarray) -> np.ndarray:
+        if part.ndim == 2 and abs(part.strides[0]) < abs(part.strides[1]) and part.shape[1] > _FAR_APART:
+            # columns that follow each other in the file are far apart as well
+            groups = range(0, part.shape[1], _FAR_APART)
+            return np.concatenate([self._copy(part[:, j : j + _FAR_APART], chosen) for j in groups], axis=1)
+        copy = np.array(part[chosen], dtype=self._dtype, order="C")
         if self._pages is not None:
             self._pages.give_back(part)
         return copy
