@@ -67,7 +67,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         What a fit may take beside X: a size such as "4GB", bytes, or a share of the machine's memory. Features that
         take more go to a scratch file. A fit that would need more even so is refused before it starts.
     scratch_dir : str or Path, optional
-        The folder for that file, which is gone after the fit; the system's folder for temporary files when None.
+        The folder for that file, which is gone after the fit, and for rows that are read from Parquet files or from
+        text; the system's folder for temporary files when None.
     n_jobs : int or None, default=None
         Threads. None takes as many as NumPy's matrix products do, -1 all processors.
     verbose : int, default=0

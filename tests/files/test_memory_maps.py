@@ -217,7 +217,7 @@ def peak_bytes(path, n_rows):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system counts the memory of a process in other units")
 def test_large_map_is_never_in_memory(tmp_path):
-    n_rows, n_columns = 600_000, 250
+    n_rows, n_columns = 300_000, 500
     path = tmp_path / "large.npy"
     block = np.random.RandomState(0).randn(n_rows // 20, n_columns).astype(np.float32)
     with open(path, "wb") as file:
