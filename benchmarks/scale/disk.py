@@ -1,7 +1,10 @@
 """A checkerboard on disk, fitted within a memory limit, beside the same fit in memory.
 
-python -m scale.disk                       3,000,000 rows, rank 300, 1.5 GB
-python -m scale.disk --rows 20000000 --rank 100 --limit 4GB --only disk
+python -m scale.disk                       3,000,000 rows, rank 300, half the features' size
+python -m scale.disk --rows 20000000 --rank 100 --limit 1GB --only disk
+
+The limit must be below the size of the features, or they are not on disk and the run stops. X is a memory map then, and
+predictions for it go to another one.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -46,10 +50,15 @@ def fit(folder: Path, rank: int, limit: str | None) -> None:
         random_state=0,
         memory_limit=limit,
         scratch_dir=folder,
+        verbose=1,
     )
     started = perf_counter()
     model.fit(X, y)
     seconds = perf_counter() - started
+    labels = np.lib.format.open_memmap(folder / "predicted.npy", "w+", y.dtype, y.shape)
+    started = perf_counter()
+    model.predict(X, out=labels)
+    seconds_to_predict = perf_counter() - started
     test = np.load(folder / "X_test.npy")
     sweeps = np.diff(model.history_["seconds"])
     np.save(folder / f"decision_{'disk' if limit else 'memory'}.npy", model.decision_function(test))
@@ -57,6 +66,7 @@ def fit(folder: Path, rank: int, limit: str | None) -> None:
         json.dumps(
             {
                 "seconds": seconds,
+                "seconds_to_predict": seconds_to_predict,
                 "sweeps": int(model.n_sweeps_),
                 "seconds_a_sweep": float(np.median(sweeps)),
                 "objective": float(model.objective_),
@@ -68,38 +78,50 @@ def fit(folder: Path, rank: int, limit: str | None) -> None:
 
 
 def watched(arguments: list[str]) -> dict:
-    """Run this script in a process of its own; what it says, and its peak memory as the system saw it."""
+    """Run this script in a process of its own; what it says, its peak memory as the system saw it, and where the
+    features were."""
     command = [sys.executable, "-m", "scale.disk", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     said = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"{' '.join(command)} failed")
-    return json.loads(said.splitlines()[-1]) | {"peak_GB": usage.ru_maxrss / 1e6}
+    size, where = re.search(r"^\[unisvm\]\s+([\d.]+ \w+) (in memory|on disk)$", said, flags=re.M).groups()
+    return json.loads(said.splitlines()[-1]) | {"peak_GB": usage.ru_maxrss / 1e6, "features": f"{size} {where}"}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=3_000_000)
     parser.add_argument("--rank", type=int, default=300)
-    parser.add_argument("--limit", default="1.5GB")
+    parser.add_argument("--limit", help="memory_limit on disk; half of what the features take if not given")
     parser.add_argument("--only", choices=["disk", "memory"])
     parser.add_argument("--folder", type=Path, help="where the files go; a temporary one if not given")
     parser.add_argument("--fit", choices=["disk", "memory"], help=argparse.SUPPRESS)
+    parser.add_argument("--generate", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.generate:
+        generate(options.folder, options.rows)
+        return
     if options.fit:
         fit(options.folder, options.rank, options.limit if options.fit == "disk" else None)
         return
+    limit = options.limit or f"{options.rows * options.rank * 4 // 2000}KB"
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         print(f"writing {options.rows:,} rows", flush=True)
-        generate(folder, options.rows)
+        # in a process of its own: the peak of a process counts that of the one that started it
+        command = [sys.executable, "-m", "scale.disk", "--generate", "--folder", name, "--rows", str(options.rows)]
+        subprocess.run(command, check=True)
         results = {}
         for where in [options.only] if options.only else ["memory", "disk"]:
-            arguments = ["--fit", where, "--folder", str(folder), "--rank", str(options.rank), "--limit", options.limit]
+            arguments = ["--fit", where, "--folder", str(folder), "--rank", str(options.rank), "--limit", limit]
             results[where] = watched(arguments)
             left = sorted(path.name for path in folder.iterdir() if path.suffix != ".npy")
             print(where, json.dumps(results[where]), "left behind:", left or "nothing", flush=True)
+            print(f"  features: {results[where]['features']}" + (f", limit {limit}" if where == "disk" else ""))
+            if where == "disk" and not results[where]["features"].endswith("on disk"):
+                raise SystemExit("The features fit into the limit: give a lower --limit.")
             sweep = results[where]["seconds_a_sweep"]
             print(f"  {sweep:.2f} s a sweep, {options.rows / sweep / 1e6:.1f} million rows a second", flush=True)
         if len(results) == 2:

@@ -60,12 +60,14 @@ def _check_possible(estimator: BaseUniSVM) -> None:
             )
 
 
-def lazily(estimator: BaseUniSVM, method: str, X, *others, dtype, n_columns: int | None = None):
+def lazily(estimator: BaseUniSVM, method: str, X, *others, dtype, n_columns: int | None = None, out=None):
     """A Dask array of what a method of the estimator gives for each block, one number a row if `n_columns` is None."""
     import dask.array as da
     from dask import delayed
 
     check_is_fitted(estimator)
+    if out is not None:
+        raise ValueError("out is for rows that are here: what Dask computes is written by its own store or to_zarr.")
     parts = [parts_of(name, given) for name, given in zip(("X", "y"), (X, *others), strict=False)]
     if len({len(part) for part in parts}) > 1:
         raise ValueError("The collections must be cut into the same blocks.")

@@ -24,6 +24,7 @@ from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
 from unisvm.rows import MemoryRows
 from unisvm.rows.budget import parse_memory, readable
+from unisvm.rows.stored import only
 from unisvm.rows.threads import blas_threads, count_threads
 from unisvm.solvers import History, Result, StopReason
 from unisvm.solvers.pilot import explore
@@ -141,7 +142,7 @@ class BaseUniSVM(KernelEstimator):
         present = np.flatnonzero(weights)
         every_row = X = kernels.as_rows(X)
         if len(present) < len(weights):
-            X = X[present][:, present] if self._is_precomputed() else X[present]
+            X = X[present][:, present] if self._is_precomputed() else only(X, present)
             targets, weights = targets[present], weights[present]
         targets = np.ascontiguousarray(targets, dtype=X.dtype)
         rows = MemoryRows(
@@ -248,6 +249,8 @@ class BaseUniSVM(KernelEstimator):
             feature_map = self._map(rows, kernel, chosen, saved)
         with report.stage("features"):
             features = rows.build(feature_map.block, feature_map.rank, room)
+        n_bytes = rows.n_rows * feature_map.rank * rows.dtype.itemsize
+        report.say(f"  {readable(n_bytes)} {rows.whereabouts(features)}")
         with report.stage("moments"):
             known = saved.load("start")
             if known is not None:

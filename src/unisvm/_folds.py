@@ -12,6 +12,7 @@ from unisvm._estimator import BaseUniSVM, Prepared, Problem, in_units_of_y
 from unisvm.grid import Layout, Stage
 from unisvm.losses.base import CLASSIFICATION, REGRESSION
 from unisvm.rows import MemoryRows
+from unisvm.rows.stored import only
 from unisvm.rows.threads import count_threads
 
 # rows that the same splits leave out, so many that a block of them is worth having
@@ -87,9 +88,9 @@ def fold(
         stored[:, n_targets + k] = problem.weights[present]
     totals = np.array([problem.weights.sum(dtype=np.float64) for problem in problems])
 
-    kept = every_row if len(present) == len(weights) else every_row[present]
-    if template._is_precomputed() and kept is not every_row:
-        kept = kept[:, present]
+    kept = every_row
+    if len(present) < len(weights):
+        kept = every_row[present][:, present] if template._is_precomputed() else only(every_row, present)
     # rows that the same splits leave out are kept together, if there are few ways to be left out
     _, way, n_rows = np.unique(stored[:, n_targets:] > 0, axis=0, return_inverse=True, return_counts=True)
     order = np.argsort(way, kind="stable") if n_rows.min() >= _WORTH_SORTING else None
@@ -116,9 +117,9 @@ def remembering(cls: type[BaseUniSVM]) -> type[BaseUniSVM]:
         def remember(self, X, decision: np.ndarray) -> None:
             self._remembered = X, decision
 
-        def _decision(self, X):
+        def _decision(self, X, turn=lambda decision: decision, out=None):
             known, decision = self._remembered
-            return decision if X is known else super()._decision(X)
+            return turn(decision) if X is known and out is None else super()._decision(X, turn, out)
 
         def score(self, X, y, sample_weight=None):
             # what accuracy_score does, without its checks, which take longer

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
 
 from unisvm import kernels
+from unisvm._inputs import check_rows
 from unisvm.features import check_positive_semidefinite
 from unisvm.kernels import Precomputed
+from unisvm.rows.stored import Pages, StoredRows
 from unisvm.rows.threads import count_threads, run
 
 _PREDICTION_BLOCK_BYTES = 2**22
+
+#: turns decisions of a block of rows, a column for each function, into what is asked for
+Turn = Callable[[np.ndarray], np.ndarray]
+
+
+def _as_it_is(decision: np.ndarray) -> np.ndarray:
+    return decision
 
 
 class KernelEstimator(BaseEstimator):
     """A function f(x) = Σ k(x, b) α_b + intercept for each column, and the parameters of its kernel."""
 
     n_jobs: int | None = None
+
+    # where the answer goes is nothing that meta-estimators should pass on
+    __metadata_request__predict = {"out": UNUSED}
+    __metadata_request__decision_function = {"out": UNUSED}
 
     # ------------------------------------------------------------------ checks, before any work
 
@@ -72,25 +88,31 @@ class KernelEstimator(BaseEstimator):
 
     # ------------------------------------------------------------------ use
 
-    def _decision(self, X) -> np.ndarray:
-        """f(x) of each column."""
+    def _decision(self, X, turn: Turn = _as_it_is, out: np.ndarray | None = None) -> np.ndarray:
+        """What `turn` makes of f(x) of each column, block by block: in `out` if it is given."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return self._decide(kernels.as_rows(X))
+        return self._decide(kernels.as_rows(check_rows(self, X)), turn, out)
 
-    def _decide(self, X) -> np.ndarray:
+    def _decide(self, X, turn: Turn = _as_it_is, out: np.ndarray | None = None) -> np.ndarray:
         against = self.kernel_.against(self.landmark_vectors_)
         n_threads = count_threads(self.n_jobs)
         dtype = np.result_type(X.dtype, self.dual_coef_.dtype)
-        decision = np.empty((X.shape[0], len(self.dual_coef_)), dtype=dtype)
-        length = max(64, _PREDICTION_BLOCK_BYTES // (max(self.rank_, 1) * X.dtype.itemsize))
+        of_none = turn(np.empty((0, len(self.dual_coef_)), dtype=dtype))
+        shape = (X.shape[0], *of_none.shape[1:])
+        result = np.empty(shape, of_none.dtype) if out is None else _checked_out(out, shape, of_none.dtype)
+        pages = Pages.of(result)
+        # a block of rows that are in a file is in memory beside its features
+        width = max(self.rank_, X.entries_a_row if isinstance(X, StoredRows) else 1, 1)
+        length = max(64, _PREDICTION_BLOCK_BYTES // (width * X.dtype.itemsize))
 
         def fill(low: int) -> None:
             part = slice(low, low + length)
-            decision[part] = against(X[part]) @ self.dual_coef_.T + self.intercept_
+            result[part] = turn(against(X[part]) @ self.dual_coef_.T + self.intercept_)
+            if pages is not None:
+                pages.give_back(result[part])
 
         run([partial(fill, low) for low in range(0, X.shape[0], length)], n_threads)
-        return decision
+        return result
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "dual_coef_")
@@ -100,3 +122,12 @@ class KernelEstimator(BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_precomputed()
         return tags
+
+
+def _checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype or not out.flags.writeable:
+        is_what = f"one of shape {out.shape} and type {out.dtype}" if isinstance(out, np.ndarray) else repr(type(out))
+        if isinstance(out, np.ndarray) and not out.flags.writeable:
+            is_what += ", which is read-only"
+        raise ValueError(f"out must be a writeable array of shape {shape} and type {dtype}; got {is_what}.")
+    return out

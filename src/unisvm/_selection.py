@@ -17,12 +17,13 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from unisvm import kernels, losses
 from unisvm._checks import check_number, is_integer, one_of
 from unisvm._estimator import BaseUniSVM
 from unisvm._folds import Splits
+from unisvm._inputs import check_rows
 from unisvm._report import Report
 from unisvm._search import Scores, Task, search
 from unisvm.losses.base import CLASSIFICATION, Loss
@@ -30,7 +31,6 @@ from unisvm.rows import MemoryRows
 
 # how far apart values of the default range of gamma are
 _GAMMA_FACTOR = 4.0
-DTYPES = [np.float64, np.float32]
 
 
 class BaseSearch(BaseEstimator):
@@ -235,14 +235,14 @@ class BaseSearch(BaseEstimator):
             raise AttributeError(
                 f"{type(self).__name__} was fitted with refit=False: there is nothing to predict with."
             )
-        return validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+        return check_rows(self, X)
 
     def predict(self, X):
         """What the best estimator predicts.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
 
         Returns
         -------
@@ -256,7 +256,7 @@ class BaseSearch(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
 
         Returns
@@ -271,7 +271,7 @@ class BaseSearch(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         **params : dict
             What the scorer takes beside them, such as sample_weight.

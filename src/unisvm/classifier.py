@@ -10,10 +10,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from unisvm import _distributed
 from unisvm._estimator import BaseUniSVM, Problem
+from unisvm._inputs import check_rows_and_targets
 from unisvm.losses.base import CLASSIFICATION
 from unisvm.rows.collections import is_dask
 
@@ -68,7 +69,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         What a fit may take beside X: a size such as "4GB", bytes, or a share of the machine's memory. Features that
         take more go to a scratch file. A fit that would need more even so is refused before it starts.
     scratch_dir : str or Path, optional
-        The folder for that file, which is gone after the fit; the system's folder for temporary files when None.
+        The folder for that file, which is gone after the fit, and for rows that are read from Parquet files or from
+        text; the system's folder for temporary files when None.
     checkpoint : str or Path, optional
         A folder, made if it is not there, that the stages of the fit are kept in. The same call goes on from there
         after the process was killed, and returns the finished model at once when the fit had ended. Each fit needs a
@@ -176,15 +178,18 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Fit the model.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            float32 stays float32. For a precomputed kernel, the square kernel matrix.
-        y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Labels of any type, or a multilabel indicator matrix.
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+            float32 stays float32. For a precomputed kernel, the square kernel matrix. A path is that of a .npy file, of
+            a Parquet file or a folder of them, or of a text file of LIBSVM. Rows in files stay there, and are read by
+            blocks.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels), path of a .npy file, or name of a column
+            Labels of any type, or a multilabel indicator matrix. It may be the name of a column of a Parquet file, and
+            be left out for a file of LIBSVM, which has the labels.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as one given twice.
 
@@ -195,7 +200,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         if is_dask(X):
             return _distributed.fit(self, X, y, sample_weight)
         self._check_parameters()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], multi_output=True)
+        X, y = check_rows_and_targets(self, X, y, multi_output=True)
         y = self._check_labels(y)
         weights = self._check_weights(sample_weight, X)
         self._check_rows(X)
@@ -279,12 +284,14 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
             )
         return y
 
-    def decision_function(self, X):
+    def decision_function(self, X, *, out=None):
         """Signed distance from the boundary, in units of the margin.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+        out : ndarray or memory map, optional
+            Where they go: an array of the right shape and type.
 
         Returns
         -------
@@ -294,26 +301,34 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
             check_is_fitted(self)
             n_columns = len(self.dual_coef_)
             width = None if n_columns == 1 and not self._multilabel else n_columns
-            return _distributed.lazily(self, "decision_function", X, dtype=self.dual_coef_.dtype, n_columns=width)
-        decision = self._decision(X)
-        return decision.ravel() if decision.shape[1] == 1 and not self._multilabel else decision
+            dtype = self.dual_coef_.dtype
+            return _distributed.lazily(self, "decision_function", X, dtype=dtype, n_columns=width, out=out)
+        return self._decision(X, self._without_idle_axis, out)
 
-    def predict(self, X):
+    def predict(self, X, *, out=None):
         """The labels.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+        out : ndarray or memory map, optional
+            Where they go: an array of the right shape and of the type of `classes_`; of integers for several labels.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
-        check_is_fitted(self)
         if is_dask(X):
+            check_is_fitted(self)
             dtype, width = (int, len(self.classes_)) if self._multilabel else (self.classes_.dtype, None)
-            return _distributed.lazily(self, "predict", X, dtype=dtype, n_columns=width)
-        decision = self.decision_function(X)
+            return _distributed.lazily(self, "predict", X, dtype=dtype, n_columns=width, out=out)
+        return self._decision(X, self._labels_of, out)
+
+    def _without_idle_axis(self, decision: np.ndarray) -> np.ndarray:
+        return decision[:, 0] if decision.shape[1] == 1 and not self._multilabel else decision
+
+    def _labels_of(self, decision: np.ndarray) -> np.ndarray:
+        decision = self._without_idle_axis(decision)
         if self._multilabel:
             return (decision > 0).astype(int)
         return self.classes_[(decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)]
@@ -327,7 +342,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
 
         Returns

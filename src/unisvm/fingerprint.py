@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from unisvm.rows.stored import StoredRows
 from unisvm.rows.threads import run
 
 # where processors have instructions for it, SHA-256 is about twice as fast as the other sound hashes
@@ -113,6 +114,9 @@ def describe_arrays(arrays: Iterable[Any], n_threads: int = 1) -> str:
 
 def _describe_array(array: Any, n_threads: int = 1) -> str:
     """Kind, shape and hash of an array or a CSR matrix; in blocks, so that one on disk is not read as a whole."""
+    if isinstance(array, StoredRows):
+        parts = [_describe_array(block, n_threads) for block in array.blocks()]
+        return f"{array.dtype} rows in a file, of shape {array.shape}{_MARK}{_hash(''.join(parts).encode())}"
     if sparse.issparse(array):
         array = array.tocsr()
         parts = [_hash_of(part, n_threads) for part in (array.data, array.indices, array.indptr)]

@@ -17,6 +17,7 @@ from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils.extmath import row_norms
 
 from unisvm._checks import is_number, one_of
+from unisvm.rows.stored import StoredRows
 
 __all__ = ["RBF", "Function", "Kernel", "Laplacian", "Linear", "Polynomial", "Precomputed", "Sigmoid", "get"]
 
@@ -397,7 +398,12 @@ def get(kernel, *, gamma="scale", degree=3, coef0=0.0, kernel_params=None) -> Ke
 
 
 def as_rows(X):
-    """X as a floating array, or as a CSR matrix that stores no entry twice, as norms and distances take it to be."""
+    """X as a floating array, or as a CSR matrix that stores no entry twice, as norms and distances take it to be.
+
+    Rows in a file stay there: what is read of them is like that.
+    """
+    if isinstance(X, StoredRows):
+        return X
     if not sparse.issparse(X):
         X = np.asarray(X)
         return X if np.issubdtype(X.dtype, np.floating) else X.astype(np.float64)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import validate_data
 
 from unisvm._checks import one_of
-from unisvm._selection import DTYPES, BaseSearch
+from unisvm._inputs import check_rows_and_targets
+from unisvm._selection import BaseSearch
 from unisvm.calibration import METHODS, Calibration
 from unisvm.classifier import UniSVMClassifier, signs_of
 from unisvm.regressor import UniSVMRegressor
@@ -148,12 +148,12 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None, **params):
+    def fit(self, X, y=None, sample_weight=None, **params):
         """Score the grid, and fit its best cell on all rows.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Labels of any type, or a multilabel indicator matrix.
         sample_weight : array-like of shape (n_samples,), optional
@@ -178,7 +178,7 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
         return self
 
     def _validate(self, X, y):
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES, multi_output=True)
+        X, y = check_rows_and_targets(self, X, y, multi_output=True)
         return X, UniSVMClassifier()._check_labels(y)
 
     def _check_splits(self, y, weights, splits, own) -> None:
@@ -198,7 +198,7 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
 
         Returns
         -------
@@ -215,7 +215,7 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
 
         Returns
         -------
@@ -230,7 +230,7 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
 
         Returns
         -------
@@ -343,12 +343,12 @@ scratch_dir, n_jobs, verbose, random_state
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None, **params):
+    def fit(self, X, y=None, sample_weight=None, **params):
         """Score the grid, and fit its best cell on all rows.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in training; scores are not weighted unless metadata routing says so.
@@ -364,4 +364,4 @@ scratch_dir, n_jobs, verbose, random_state
         return self
 
     def _validate(self, X, y):
-        return validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES, multi_output=True, y_numeric=True)
+        return check_rows_and_targets(self, X, y, multi_output=True, y_numeric=True)

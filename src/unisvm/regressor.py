@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from unisvm import _distributed
 from unisvm._estimator import BaseUniSVM, Problem
+from unisvm._inputs import check_rows_and_targets
 from unisvm._robust import as_columns, location_and_scale, location_and_scale_of_blocks
 from unisvm.losses.base import REGRESSION
 from unisvm.rows.collections import is_dask
@@ -120,14 +121,18 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Fit the model.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            float32 stays float32. For a precomputed kernel, the square kernel matrix.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+            float32 stays float32. For a precomputed kernel, the square kernel matrix. A path is that of a .npy file, of
+            a Parquet file or a folder of them, or of a text file of LIBSVM. Rows in files stay there, and are read by
+            blocks.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), path of a .npy file, or name of a column
+            It may be the name of a column of a Parquet file, and be left out for a file of LIBSVM, which has the
+            targets.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as one given twice.
 
@@ -138,9 +143,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         if is_dask(X):
             return _distributed.fit(self, X, y, sample_weight)
         self._check_parameters()
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
-        )
+        X, y = check_rows_and_targets(self, X, y, multi_output=True, y_numeric=True)
         weights = self._check_weights(sample_weight, X)
         self._check_rows(X)
         problem, own = self._specify(y, weights, X.dtype)
@@ -167,12 +170,14 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         own = {"target_centre_": centre, "target_scale_": scale, "_one_target": one_target}
         return _Scaled(centre, scale, median), own
 
-    def predict(self, X):
+    def predict(self, X, *, out=None):
         """The targets.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+        out : ndarray or memory map, optional
+            Where they go: an array of the right shape and type.
 
         Returns
         -------
@@ -181,9 +186,11 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         if is_dask(X):
             check_is_fitted(self)
             width = None if self._one_target else len(self.dual_coef_)
-            return _distributed.lazily(self, "predict", X, dtype=self.dual_coef_.dtype, n_columns=width)
-        decision = self._decision(X)
-        return decision.ravel() if self._one_target else decision
+            return _distributed.lazily(self, "predict", X, dtype=self.dual_coef_.dtype, n_columns=width, out=out)
+        return self._decision(X, self._without_idle_axis, out)
+
+    def _without_idle_axis(self, decision: np.ndarray) -> np.ndarray:
+        return decision[:, 0] if self._one_target else decision
 
     def trust(self, X, y):
         """How much the model believes each target, from 0 to 1: it falls with the row's loss.
@@ -193,7 +200,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
 
         Returns

@@ -218,6 +218,11 @@ class DaskRows:
         return np.concatenate(found)[np.argsort(order, kind="stable")]
 
     @staticmethod
+    def whereabouts(features: Features) -> str:
+        """Where the features are, for people."""
+        return f"in {len(features.blocks)} blocks on Dask"
+
+    @staticmethod
     def _sum(parts: list[Any]) -> list[np.ndarray]:
         """The sums of lists of arrays, a few at a time."""
         while len(parts) > 1:

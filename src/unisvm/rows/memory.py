@@ -1,4 +1,4 @@
-"""Rows held in memory as NumPy arrays or CSR matrices, visited block by block in threads."""
+"""Rows as NumPy arrays, CSR matrices or in files, visited block by block in threads."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sklearn.utils.extmath import row_norms
 
 from unisvm.rows import sampling
 from unisvm.rows.scratch import Scratch
+from unisvm.rows.stored import StoredRows
 from unisvm.rows.threads import run
 
 # A block of features is read twice in a sweep, the second time from the cache; smaller blocks cost more in waiting
@@ -21,6 +22,8 @@ from unisvm.rows.threads import run
 _BLOCK_BYTES = 2**23
 # With many columns, what is computed for a block must stay in the cache as well.
 _BLOCK_ENTRIES = 2**18
+# rows that are gathered at a time for the diagonal
+_DIAGONAL_ROWS = 2**14
 
 
 class MemoryRows:
@@ -28,7 +31,7 @@ class MemoryRows:
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
+    X : ndarray, CSR matrix or StoredRows of shape (n_rows, n_features)
     targets : ndarray of shape (n_rows, n_columns)
     weights : ndarray of shape (n_rows,)
         Positive.
@@ -94,7 +97,8 @@ class MemoryRows:
 
     def typical(self) -> float:
         """An entry of X to take moments about: they lose fewer digits than about 0, where those of a sparse X are."""
-        return 0.0 if sparse.issparse(self.X) else float(self.X[0].mean())
+        first = self.X[:1]
+        return 0.0 if sparse.issparse(first) else float(first.mean())
 
     def moments(self, origin: float) -> np.ndarray:
         """The weighted sums of all entries of X, and of their squares, about `origin`."""
@@ -106,7 +110,7 @@ class MemoryRows:
             of_rows = np.asarray(block.sum(axis=1)).ravel()
             return np.asarray(weights @ of_rows), np.asarray(weights @ row_norms(block, squared=True))
 
-        return np.sum(self._visit(sums, self.n_features), axis=0)
+        return np.sum(self._visit(sums, self._read_width(self.n_features)), axis=0)
 
     def numbers(self, indices: np.ndarray) -> np.ndarray:
         """The numbers that these rows have among all that were given."""
@@ -129,11 +133,12 @@ class MemoryRows:
 
     def diagonal(self, kernel, indices: np.ndarray) -> np.ndarray:
         """k(x, x) for the rows of these numbers."""
-        return kernel.diagonal_at(self.X, indices)
+        starts = range(0, max(len(indices), 1), _DIAGONAL_ROWS)
+        return np.concatenate([kernel.diagonal_at(self.X, indices[low : low + _DIAGONAL_ROWS]) for low in starts])
 
     def trace(self, kernel) -> float:
         """The weighted sum of k(x, x) over all rows."""
-        return float(self.weights @ kernel.diagonal_at(self.X, np.arange(self.n_rows)))
+        return float(self.weights @ self.diagonal(kernel, np.arange(self.n_rows)))
 
     def draw(self, n: int, rng: np.random.RandomState) -> np.ndarray:
         """Numbers of `n` distinct rows, or of all rows if there are no more, drawn by weight, in random order."""
@@ -174,8 +179,17 @@ class MemoryRows:
             else:
                 block(rows, out=features[low:high])
 
-        self._visit(fill, width, n_columns=width)
+        self._visit(fill, max(width, self._read_width(0)), n_columns=width)
         return features
+
+    @staticmethod
+    def whereabouts(features: np.ndarray | Scratch) -> str:
+        """Where the features are, for people."""
+        return "on disk" if isinstance(features, Scratch) else "in memory"
+
+    def _read_width(self, of_others: int) -> int:
+        """How many numbers a row of X takes when it is read from a file; `of_others` if it is in memory."""
+        return max(self.X.entries_a_row, 1) if isinstance(self.X, StoredRows) else of_others
 
     def reduce(
         self,
