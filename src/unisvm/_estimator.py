@@ -74,6 +74,11 @@ class Prepared(NamedTuple):
     features: Any
     sample: GramSample
 
+    def state(self) -> Arrays:
+        """What `model` needs of it, as arrays, but for the kernel and the rows."""
+        stored = {} if self.chosen.stored is None else {"stored": self.chosen.stored}
+        return stored | {"kept": self.feature_map.kept, "trace_error": np.array(self.sample.trace_error)}
+
     def model(self, dual: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
         """The attributes of an estimator with these coefficients, a column for each function."""
         numbers = self.chosen.numbers
@@ -165,7 +170,6 @@ class BaseUniSVM(KernelEstimator):
             if saved.known:
                 report.say(f"goes on from the checkpoint after: {', '.join(saved.known)}")
             if ended is not None:
-                saved.drop("start", "solver")
                 return self._finished(ended, rows, every_row, saved)
             prepared = self._prepare(
                 rows, every_row, solver, saved.rng, report, quadratic=loss.is_quadratic, saved=saved
@@ -209,9 +213,8 @@ class BaseUniSVM(KernelEstimator):
                     history=History(callback=report.iteration, keep=partial(saved.save_at_times, "solver")),
                 )
             dual, intercept = in_units_of_y(*objective.to_dual(result.weights), problem)
-            trace_error = np.array(prepared.sample.trace_error)
-            saved.save("result", result.state() | {"dual": dual, "intercept": intercept, "trace_error": trace_error})
-            saved.drop("start", "solver")
+            saved.save("result", result.state() | prepared.state() | {"dual": dual, "intercept": intercept})
+            saved.drop("landmarks", "start", "solver")
         fitted = prepared.model(dual, intercept) | _outcome(result)
         report.certificate(fitted)
         return fitted, result
@@ -244,39 +247,36 @@ class BaseUniSVM(KernelEstimator):
         """
         saved = Stages(rng) if saved is None else saved
         with report.stage("landmarks"):
-            kernel, chosen = self._chosen(rows, every_row, rng, saved)
+            known = saved.load("landmarks")
+            kernel, chosen = self._kernel_and_landmarks(rows, every_row, rng, known)
             room = self._room_for_features(rows, chosen.vectors.shape[0], solver, beside)
-            feature_map = self._map(rows, kernel, chosen, saved)
+            if known is not None:
+                feature_map = FeatureMap.from_factor(kernel, chosen.points, known["kept"], known["factor"])
+            else:
+                matrix = kernel.against(chosen.points)(chosen.vectors.astype(np.float64))
+                feature_map = FeatureMap(kernel, chosen.points, matrix, rows.dtype)
+                stored = {} if chosen.stored is None else {"stored": chosen.stored}
+                saved.save("landmarks", stored | {"kept": feature_map.kept, "factor": feature_map.factor})
+            del known
         with report.stage("features"):
             features = rows.build(feature_map.block, feature_map.rank, room)
         n_bytes = rows.n_rows * feature_map.rank * rows.dtype.itemsize
         report.say(f"  {readable(n_bytes)} {rows.whereabouts(features)}")
         with report.stage("moments"):
-            known = saved.load("start")
-            if known is not None:
-                return Prepared(kernel, chosen, feature_map, features, GramSample.from_state(known))
-            stored = None if chosen.stored is None else chosen.stored[feature_map.kept]
+            moments = saved.load("start")
+            if moments is not None:
+                return Prepared(kernel, chosen, feature_map, features, GramSample.from_state(moments))
+            numbers = None if chosen.stored is None else chosen.stored[feature_map.kept]
             sample = _second_moments(
-                rows, feature_map, features, solver, rng, stored, quadratic=quadratic, with_rows=with_rows
+                rows, feature_map, features, solver, rng, numbers, quadratic=quadratic, with_rows=with_rows
             )
         return Prepared(kernel, chosen, feature_map, features, sample)
 
-    def _chosen(self, rows, every_row, rng, saved: Stages) -> tuple[kernels.Kernel, _Landmarks]:
-        """The kernel with its gamma as a number, and the landmarks."""
+    def _kernel_and_landmarks(self, rows, every_row, rng, known: Arrays | None) -> tuple[kernels.Kernel, _Landmarks]:
+        """The kernel with its gamma as a number, and the landmarks; `known` is what a checkpoint tells of them."""
         kernel = self._requested_kernel().resolve(rows.n_features, rows.variance)
-        known = saved.load("landmarks") or {}
-        return kernel, self._landmarks(rows, kernel, every_row, rng, known.get("stored"))
-
-    def _map(self, rows, kernel: kernels.Kernel, chosen: _Landmarks, saved: Stages) -> FeatureMap:
-        """What turns rows into features."""
-        known = saved.load("landmarks")
-        if known is not None:
-            return FeatureMap.from_factor(kernel, chosen.points, known["kept"], known["factor"])
-        matrix = kernel.against(chosen.points)(chosen.vectors.astype(np.float64))
-        feature_map = FeatureMap(kernel, chosen.points, matrix, rows.dtype)
-        stored = {} if chosen.stored is None else {"stored": chosen.stored}
-        saved.save("landmarks", stored | {"kept": feature_map.kept, "factor": feature_map.factor})
-        return feature_map
+        stored = None if known is None else known.get("stored")
+        return kernel, self._landmarks(rows, kernel, every_row, rng, stored)
 
     # ------------------------------------------------------------------ checkpoints
 
@@ -294,20 +294,21 @@ class BaseUniSVM(KernelEstimator):
             "X": (X,),
             "y": (problem.targets, problem.centre, problem.scale),
             "the weights": (problem.weights,),
-            "the present function": (
-                (self.dual_coef_, self.intercept_, self.landmark_vectors_, np.array(repr(self.kernel_))) if warm else ()
+            "the function that it starts from": (
+                (self.dual_coef_, self.intercept_, self.landmark_vectors_, self.kernel_) if warm else ()
             ),
         }.items():
-            same[name] = fingerprint.describe_arrays(arrays, n_threads)
+            same[name] = fingerprint.describe_together(arrays, n_threads)
         return same
 
     def _finished(self, ended: Arrays, rows, every_row, saved: Stages) -> tuple[dict[str, Any], Result]:
         """The model of a fit that had ended."""
-        kernel, chosen = self._chosen(rows, every_row, saved.rng, saved)
-        feature_map = self._map(rows, kernel, chosen, saved)
+        saved.drop("landmarks", "start", "solver")
+        kernel, chosen = self._kernel_and_landmarks(rows, every_row, saved.rng, ended)
+        feature_map = FeatureMap.from_factor(kernel, chosen.points, ended["kept"], np.empty((0, 0)))
         sample = GramSample(np.empty(0), np.empty((0, 0)), float(ended["trace_error"]))
-        result = Result.from_state(ended)
         prepared = Prepared(kernel, chosen, feature_map, None, sample)
+        result = Result.from_state(ended)
         return prepared.model(ended["dual"], ended["intercept"]) | _outcome(result), result
 
     def _store(self, fitted: dict[str, Any], result: Result) -> None:

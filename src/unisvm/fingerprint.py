@@ -94,7 +94,7 @@ def _describe(value: Any, n_threads: int, inside: tuple[int, ...]) -> str:
         return call("partial", {"func": value.func, "args": value.args, "keywords": value.keywords})
     if isinstance(value, BuiltinFunctionType | ModuleType | np.ufunc | type):
         return _name(value)
-    if sparse.issparse(value) or hasattr(value, "__array__"):
+    if sparse.issparse(value) or isinstance(value, StoredRows) or hasattr(value, "__array__"):
         return _describe_array(value, n_threads)
     kind = _name(type(value))
     if hasattr(value, "get_params"):
@@ -106,9 +106,9 @@ def _describe(value: Any, n_threads: int, inside: tuple[int, ...]) -> str:
     raise TypeError(f"{value!r} cannot be told from another {kind}, as a checkpoint must.")
 
 
-def describe_arrays(arrays: Iterable[Any], n_threads: int = 1) -> str:
-    """A description of arrays that belong together: that of the first, with a hash of all."""
-    texts = [_describe_array(array, n_threads) for array in arrays]
+def describe_together(values: Iterable[Any], n_threads: int = 1) -> str:
+    """One description of what belongs together: that of the first, with a hash of all."""
+    texts = [describe(value, n_threads) for value in values]
     return f"{texts[0].split(_MARK)[0]}{_MARK}{_hash(repr(texts).encode())}" if texts else "nothing"
 
 

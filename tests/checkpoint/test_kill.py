@@ -8,7 +8,7 @@ import numpy as np
 from checkpointed import assert_same, finish, start
 
 KILLED = -9
-LONG = 10_000, {"rank": 200, "rank_tol": 0.0, "C": 10.0, "tol": 1e-7, "random_state": 0}
+LONG = 6_000, {"rank": 120, "rank_tol": 0.0, "C": 10.0, "tol": 1e-7, "random_state": 0}
 SHORT = 2400, {"rank": 40, "tol": 5e-3, "random_state": 0}
 
 

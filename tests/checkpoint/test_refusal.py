@@ -14,7 +14,7 @@ from scipy import sparse
 
 from checkpointed import Broken, assert_same, model_arrays, rows
 from unisvm import UniSVMClassifier, UniSVMRegressor, checkpoint, kernels, losses
-from unisvm.fingerprint import describe, describe_arrays
+from unisvm.fingerprint import describe, describe_together
 from unisvm.rows import MemoryRows
 
 X, y = rows(400)
@@ -293,12 +293,12 @@ def test_descriptions_are_those_of_any_process():
 def test_hash_does_not_depend_on_threads_or_layout(monkeypatch):
     monkeypatch.setattr("unisvm.fingerprint._BLOCK_BYTES", 1000)
     matrix = np.random.RandomState(0).randn(1000, 7)
-    texts = {describe_arrays([array], n) for n in (1, 2) for array in (matrix, np.asfortranarray(matrix))}
+    texts = {describe_together([array], n) for n in (1, 2) for array in (matrix, np.asfortranarray(matrix))}
     assert len(texts) == 1
     matrix[500, 3] += 1e-12
-    assert describe_arrays([matrix]) not in texts
+    assert describe_together([matrix]) not in texts
     for empty in (np.empty((0, 3)), np.empty((3, 0)), np.array("text"), np.array([True])):
-        assert describe_arrays([empty]) != describe_arrays([np.zeros(1)])
+        assert describe_together([empty]) != describe_together([np.zeros(1)])
 
 
 def test_what_cannot_be_described_names_the_parameter(tmp_path):

@@ -116,7 +116,6 @@ def test_ended_fit_is_there_at_once(tmp_path, monkeypatch):
     assert model.history_["seconds"] == again.history_["seconds"]
     assert sorted(os.listdir(tmp_path)) == [
         "unisvm-begun.ckpt",
-        "unisvm-landmarks.ckpt",
         "unisvm-lock",
         "unisvm-result.ckpt",
     ]
@@ -158,7 +157,7 @@ def test_warm_start(tmp_path, break_after):
         model = first().set_params(checkpoint=tmp_path / str(n_files), **settings).fit(X, y)
         assert_same(model_arrays(whole), model_arrays(model))
     other = UniSVMClassifier(rank=40, tol=1e-2, C=3.0, warm_start=True, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="the contents of the present function differ"):
+    with pytest.raises(ValueError, match="the contents of the function that it starts from differ"):
         other.set_params(C=1.0, checkpoint=tmp_path / "2", **settings).fit(X, y)
 
 
