@@ -103,7 +103,10 @@ def main() -> None:
         model = SYSTEMS["unisvm"].make(task, len(y), **chosen)
         with contextlib.redirect_stdout(io.StringIO()):
             SYSTEMS["unisvm"].make(task, 1000, **chosen).fit(X[:1000], y[:1000])
-        with contextlib.redirect_stdout(io.StringIO()) as said, Clock(len(y)).on(Objective, "__call__", "_sweep") as clock:
+        with (
+            contextlib.redirect_stdout(io.StringIO()) as said,
+            Clock(len(y)).on(Objective, "__call__", "_sweep") as clock,
+        ):
             started = perf_counter()
             model.fit(X, y)
             total = perf_counter() - started

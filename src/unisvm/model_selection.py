@@ -91,6 +91,7 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
     _plain = UniSVMClassifier
     _default_losses = ("squared_hinge", "smooth_hinge", "saturating")
     _least_C, _most_C = 1e-2, 1e2
+    _usable_scorings = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc", "average_precision")
     score = BaseSearch.score
 
     def __init__(
@@ -157,7 +158,8 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Labels of any type, or a multilabel indicator matrix.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows in training; scores are not weighted unless metadata routing says so.
+            Weights of the rows, in training and in scores by a scorer that takes them, as in `GridSearchCV`. With
+            metadata routing, a scorer that is given as an object has to ask for them.
         **params : dict
             ``groups`` for the splitter; with metadata routing, whatever the splitter and the scorer ask for.
 
@@ -290,6 +292,7 @@ scratch_dir, n_jobs, verbose, random_state
     _plain = UniSVMRegressor
     _default_losses = ("least_squares", "huber", "welsch")
     _least_C, _most_C = 1e-1, 1e3
+    _usable_scorings = ("neg_median_absolute_error", "neg_mean_absolute_error", "r2")
     score = BaseSearch.score
 
     def __init__(
@@ -351,7 +354,8 @@ scratch_dir, n_jobs, verbose, random_state
         X : array-like or CSR matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows in training; scores are not weighted unless metadata routing says so.
+            Weights of the rows, in training and in scores by a scorer that takes them, as in `GridSearchCV`. With
+            metadata routing, a scorer that is given as an object has to ask for them.
         **params : dict
             ``groups`` for the splitter; with metadata routing, whatever the splitter and the scorer ask for.
 
