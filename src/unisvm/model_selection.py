@@ -250,8 +250,8 @@ class UniSVMRegressorCV(RegressorMixin, BaseSearch):
     Parameters
     ----------
     losses : sequence of str or Loss, or None, default=None
-        The losses to choose from. None stands for "least_squares", "huber" and "welsch": the last gives up on targets
-        that are far off.
+        The losses to choose from. None stands for "huber", "welsch" and "truncated_huber": the last two give up on
+        targets that are far off.
     Cs : int or array-like, default=10
         So many values from 0.1 to 1000, or the values themselves.
     gammas, cv, refit, search, prune
@@ -290,7 +290,7 @@ scratch_dir, n_jobs, verbose, random_state
     """
 
     _plain = UniSVMRegressor
-    _default_losses = ("least_squares", "huber", "welsch")
+    _default_losses = ("huber", "welsch", "truncated_huber")
     _least_C, _most_C = 1e-1, 1e3
     _usable_scorings = ("neg_median_absolute_error", "neg_mean_absolute_error", "r2")
     score = BaseSearch.score

@@ -202,7 +202,7 @@ def test_task_is_told_from_the_targets():
 
 @pytest.mark.parametrize(
     ("target", "used"),
-    [(y, ["squared_hinge", "smooth_hinge", "saturating"]), (WAVE, ["least_squares", "huber", "welsch"])],
+    [(y, ["squared_hinge", "smooth_hinge", "saturating"]), (WAVE, ["huber", "welsch", "truncated_huber"])],
     ids=["classification", "regression"],
 )
 def test_default_losses(target, used):
