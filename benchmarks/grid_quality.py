@@ -13,6 +13,7 @@ import json
 import warnings
 from functools import partial
 from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from tempfile import gettempdir
@@ -50,6 +51,7 @@ SVM_ITERATIONS = 100_000
 SVM_COSTS = [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
 SVM_GAMMAS = [1 / 16, 1 / 4, 1, 4, 16]
 LIGHTGBM_GRID = {"num_leaves": [7, 31], "learning_rate": [0.03, 0.1], "n_estimators": [100, 400]}
+PACKAGES = {"unisvm": "unisvm", "scikit-learn": "sklearn", "lightgbm": "lightgbm", "numpy": "numpy", "scipy": "scipy"}
 #: of the regressions that do not choose it themselves
 SCORING = {CLASSIFICATION: "accuracy", REGRESSION: "neg_median_absolute_error"}
 
@@ -194,8 +196,11 @@ class Results:
     def add(self, run: dict[str, Any]) -> None:
         with open(Path(gettempdir()) / f"{self._path.name}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            packages = ("unisvm", "scikit-learn", "lightgbm", "numpy", "scipy")
-            content = {"versions": {name: version(name) for name in packages}, "runs": [*self.read()["runs"], run]}
+            known = self.read()
+            # a package that is not there did not take part, and keeps the version that it was measured with
+            there = [package for package, module in PACKAGES.items() if find_spec(module)]
+            versions = known["versions"] | {name: version(name) for name in there}
+            content = {"versions": versions, "runs": [*known["runs"], run]}
             part = self._path.with_suffix(".part")
             part.write_text(json.dumps(content, indent=1) + "\n")
             part.replace(self._path)

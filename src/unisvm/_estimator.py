@@ -372,7 +372,7 @@ class BaseUniSVM(KernelEstimator):
         if limit is None:
             return np.inf
         size = rows.dtype.itemsize
-        needed = beside + 3 * 8 * rank**2 + min(_sample_size(rows.n_rows, rank), rows.n_rows) * rank * size
+        needed = beside + self._beside_features(rows, rank)
         if solver.copies_of_features > 1:
             needed += solver.copies_of_features * rows.n_rows * rank * size
         if needed > limit:
@@ -383,6 +383,11 @@ class BaseUniSVM(KernelEstimator):
                 f"{readable(limit)}. Lower rank, or give X in float32."
             )
         return np.inf if solver.copies_of_features > 1 else limit - needed
+
+    @staticmethod
+    def _beside_features(rows, rank: int) -> int:
+        """Bytes of the majoriser and of the sample that it is made from."""
+        return 3 * 8 * rank**2 + min(_sample_size(rows.n_rows, rank), rows.n_rows) * rank * rows.dtype.itemsize
 
     def _can_start_warm(self, n_features: int, n_columns: int, own: dict[str, Any]) -> bool:
         """Whether the present function can be the start of a fit with so many columns, and means the same."""

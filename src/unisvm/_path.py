@@ -104,11 +104,11 @@ def path(
             raise TypeError(f"path has no parameter {name!r}: it fits every C and loss, for one gamma.")
     searcher = UniSVMClassifierCV if task == CLASSIFICATION else UniSVMRegressorCV
     search = searcher(losses, Cs=Cs, gammas=[gamma], cv=cv, scoring=scoring, **params)
-    found, costs = search._check()
-    given, costs = search._given_losses(), np.sort(costs)
+    axes = search._check()
+    given, found, costs = axes.given, axes.losses, np.sort(axes.costs)
     X, y = search._validate(X, y)
     everything = (np.arange(X.shape[0]),) * 2
-    job = search._plan(X, y, sample_weight, {}, [everything] if cv is None else None)
+    job = search._plan(found[0], X, y, sample_weight, {}, [everything] if cv is None else None)
     if cv is not None:
         job = job._replace(splits=[everything, *job.splits])
 

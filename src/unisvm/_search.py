@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
 
 from unisvm import kernels, solvers
 from unisvm._estimator import BaseUniSVM, Prepared
@@ -28,6 +30,8 @@ _FIRST_ROWS, _GROWTH = 2000, 4
 _FEWEST_ROWS = 20
 # A loss is given up once its score was below its best by so many standard errors, in so many C one after the other.
 _CLEARLY_WORSE, _IN_A_ROW = 2.0, 2
+# most of the memory is for the features
+_SHARE_FOR_DECISIONS = 0.25
 
 
 class Task(NamedTuple):
@@ -148,13 +152,42 @@ def _score(
     task: Task, losses, costs, gammas, which: Iterable[int], subset: np.ndarray | None, prune: bool, report: Report
 ) -> Scores:
     """Score some values of gamma on all rows, or on a subset of them."""
+    which = list(which)
     scores = Scores.empty(len(costs), len(gammas), len(losses), len(task.splits))
     folds = fold(task.template, task.X, task.y, task.weights, task.splits, subset)
-    with blas_threads(count_threads(task.template.n_jobs)):
-        for g in which:
-            for step in walk(task, folds, losses, costs, gammas[g], prune=prune, report=report):
+    at_once = _at_once(task.template, folds, len(losses), len(which))
+    if at_once > 1:
+        # a thread for each is busier than threads that wait for each other after every sweep
+        limit = parse_memory(task.template.memory_limit)
+        alone = {"n_jobs": 1, "memory_limit": None if limit is None else limit // at_once}
+        task = task._replace(template=clone(task.template).set_params(**alone))
+        folds = folds._replace(rows=folds.rows.with_threads(1))
+    lock = Lock()
+
+    def score(g: int) -> None:
+        for step in walk(task, folds, losses, costs, gammas[g], prune=prune, report=report):
+            with lock:
                 scores.record(step, g, folds)
+
+    with blas_threads(count_threads(task.template.n_jobs)):
+        Parallel(n_jobs=at_once, require="sharedmem")(delayed(score)(g) for g in which)
     return scores
+
+
+def _at_once(template: BaseUniSVM, folds: Folds, n_losses: int, n_gammas: int) -> int:
+    """How many values of gamma are worked on at the same time: as many as there are threads and there is memory for."""
+    n_threads, limit = count_threads(template.n_jobs), parse_memory(template.memory_limit)
+    if n_threads > 2 * n_gammas:
+        # most would have nothing to do
+        return 1
+    at_once = min(n_threads, n_gammas)
+    beside, each = _decisions(folds)
+    needed = beside + n_losses * each
+    n_rows, size = folds.rows.n_rows, folds.rows.dtype.itemsize
+    rank = n_rows if template.rank is None else min(template.rank, n_rows)
+    in_all = needed + n_rows * rank * size + template._beside_features(folds.rows, rank)
+    fits = limit is None or at_once * max(in_all, needed / _SHARE_FOR_DECISIONS) <= limit
+    return at_once if fits else 1
 
 
 def _weed_out(task: Task, losses, costs, gammas, prune: bool, report: Report) -> list[int]:
@@ -216,8 +249,7 @@ def walk(
 ) -> Iterator[Step]:
     """Go through the values of C upwards, for one gamma; all losses together, or as many as memory allows."""
     template = clone(task.template).set_params(gamma=gamma)
-    each = folds.rows.n_rows * folds.layout.n_outputs * folds.rows.dtype.itemsize
-    beside = folds.rows.targets.nbytes + 2 * each
+    beside, each = _decisions(folds)
     together = _losses_together(template.memory_limit, len(losses), beside, each)
     prepared = template._prepare(
         folds.rows,
@@ -267,13 +299,18 @@ def walk(
                 break
 
 
+def _decisions(folds: Folds) -> tuple[int, int]:
+    """Bytes beside the features: of the targets and what is computed from them, and of one loss's decisions."""
+    each = folds.rows.n_rows * folds.layout.n_outputs * folds.rows.dtype.itemsize
+    return folds.rows.targets.nbytes + 2 * each, each
+
+
 def _losses_together(memory_limit, n_losses: int, beside: int, each: int) -> int:
     """How many losses are solved at once, so that the decisions they leave on all rows stay within the limit."""
     limit = parse_memory(memory_limit)
     if limit is None:
         return n_losses
-    # most of the limit is for the features
-    share = limit / 4
+    share = limit * _SHARE_FOR_DECISIONS
     if beside + each > share:
         raise MemoryError(
             f"The targets, the weights of all splits and the decisions on the rows need {readable(beside + each)}, "

@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
+from inspect import signature
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
@@ -33,6 +34,25 @@ from unisvm.rows import MemoryRows
 _GAMMA_FACTOR = 4.0
 
 
+class Axes(NamedTuple):
+    """What a grid is made of, read once: an axis may be given by a generator.
+
+    Attributes
+    ----------
+    given : list
+        The losses as they were given.
+    losses : list of Loss
+    costs : ndarray
+    gammas : list or int
+        The values, or how many around "scale".
+    """
+
+    given: list[Any]
+    losses: list[Loss]
+    costs: np.ndarray
+    gammas: list[Any] | int
+
+
 class BaseSearch(BaseEstimator):
     """Common part of the searching classifier and regressor."""
 
@@ -41,6 +61,7 @@ class BaseSearch(BaseEstimator):
     #: the default range of C
     _least_C: ClassVar[float]
     _most_C: ClassVar[float]
+    _usable_scorings: ClassVar[tuple[str, ...]]
 
     # ------------------------------------------------------------------ the grid, checked before any work
 
@@ -52,8 +73,7 @@ class BaseSearch(BaseEstimator):
             raise TypeError(f"losses must be a loss or a sequence of losses, by name or as instances; got {given!r}.")
         return list(given)
 
-    def _losses(self) -> list[Loss]:
-        given = self._given_losses()
+    def _losses(self, given: list[Any]) -> list[Loss]:
         if not given:
             raise ValueError("losses is empty: give at least one loss.")
         found = []
@@ -76,13 +96,11 @@ class BaseSearch(BaseEstimator):
             check_number(f"Cs[{i}]", C, 0, np.inf)
         return np.asarray(entries, dtype=np.float64)
 
-    def _gammas(self, scale: float = 1.0) -> list[Any]:
-        """The values of gamma; a default range is of multiples of `scale`."""
+    def _gammas(self) -> list[Any] | int:
         if not self._has_gamma():
             return ["scale"]
         if is_integer(self.gammas) and self.gammas >= 1:
-            exponents = np.arange(self.gammas) - (self.gammas - 1) / 2
-            return (scale * _GAMMA_FACTOR**exponents).tolist()
+            return int(self.gammas)
         entries = [self.gammas] if isinstance(self.gammas, str) else _entries("gammas", self.gammas)
         for i, gamma in enumerate(entries):
             if isinstance(gamma, str):
@@ -102,15 +120,16 @@ class BaseSearch(BaseEstimator):
         shared = {name: own[name] for name in self._plain().get_params(deep=False) if name in own}
         return self._plain(loss, C=C, gamma=gamma, **(shared | {"random_state": seed, "verbose": 0}))
 
-    def _check(self) -> tuple[list[Loss], np.ndarray]:
-        grid_losses, costs, gammas = self._losses(), self._costs(), self._gammas()
+    def _check(self) -> Axes:
+        given = self._given_losses()
+        axes = Axes(given, self._losses(given), self._costs(), self._gammas())
         one_of("search", self.search, ("full", "halving"))
         for name in ("prune", "refit"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}.")
-        estimator = self._estimator(grid_losses[0], float(costs[0]), gammas[0], 0)
+        estimator = self._estimator(axes.losses[0], float(axes.costs[0]), "scale", 0)
         estimator.set_params(verbose=self.verbose)._check_parameters()
-        return grid_losses, costs
+        return axes
 
     def _check_splits(self, y: np.ndarray, weights: np.ndarray, splits: Splits, own: dict[str, Any]) -> None:
         """Raise when a split has nothing to train or to score on."""
@@ -127,14 +146,17 @@ class BaseSearch(BaseEstimator):
     def _validate(self, X, y) -> tuple[Any, np.ndarray]:
         """X and y as the plain estimators take them."""
 
-    def _plan(self, X, y: np.ndarray, sample_weight, params: dict[str, Any], splits: Splits | None = None) -> Task:
+    def _plan(
+        self, loss: Loss, X, y: np.ndarray, sample_weight, params: dict[str, Any], splits: Splits | None = None
+    ) -> Task:
         """What is to be searched on, with splits of its own or with those that are given. X and y are validated."""
         # one seed for all: the refit has the landmarks of the search
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        template = self._estimator(self._losses()[0], 1.0, "scale", seed)
+        template = self._estimator(loss, 1.0, "scale", seed)
         weights = template._check_weights(sample_weight, X)
         template._check_rows(X)
-        routed = self._route(sample_weight, params)
+        scorer = self._scorer()
+        routed = self._route(scorer, sample_weight, params)
         if splits is None:
             splitter = check_cv(self.cv, y, classifier=self._plain._task == CLASSIFICATION)
             splits = [
@@ -142,24 +164,22 @@ class BaseSearch(BaseEstimator):
             ]
         _, own = template._specify(y, weights, X.dtype)
         self._check_splits(y, weights, splits, own)
-        return Task(template, X, y, weights, own, splits, self._scorer(), routed.scorer.score)
+        return Task(template, X, y, weights, own, splits, scorer, routed.scorer.score)
 
     def _fit(self, X, y, sample_weight, params: dict[str, Any]) -> tuple[Scores, Task]:
         """Search the grid and refit; the scores and what they are about."""
-        grid_losses, costs = self._check()
+        axes = self._check()
         X, y = self._validate(X, y)
-        task = self._plan(X, y, sample_weight, params)
-        in_multiples = is_integer(self.gammas) and self._has_gamma()
-        gammas = self._gammas(_scale(X, task.weights) if in_multiples else 1.0)
+        task = self._plan(axes.losses[0], X, y, sample_weight, params)
+        gammas = _multiples(axes.gammas, X, task.weights) if isinstance(axes.gammas, int) else axes.gammas
         report = Report(self.verbose)
         scores = search(
-            task, grid_losses, costs, gammas, halving=self.search == "halving", prune=self.prune, report=report
+            task, axes.losses, axes.costs, gammas, halving=self.search == "halving", prune=self.prune, report=report
         )
         if scores.best is None:
             raise ValueError("No cell of the grid has a finite score: look at the scorer and at y.")
         self._warn_of_unfinished(scores.unfinished, scores.values.size)
-        given = self._given_losses()
-        self.cv_results_ = _results(scores, costs, gammas, given)
+        self.cv_results_ = _results(scores, axes.costs, gammas, axes.given)
         self.n_splits_ = len(task.splits)
         self.scorer_ = task.scorer
         self.best_index_ = int(np.ravel_multi_index(scores.best, scores.fit_seconds.shape))
@@ -200,9 +220,24 @@ class BaseSearch(BaseEstimator):
     def _scorer(self):
         if isinstance(self.scoring, list | tuple | set | dict):
             raise ValueError("scoring must be a single scorer: its name, a callable, or None.")
-        return check_scoring(self._plain(), scoring=self.scoring)
+        plain, routing = self._plain(), get_config()["enable_metadata_routing"]
+        if self.scoring is None and routing:
+            plain.set_score_request(sample_weight=True)
+        scorer = check_scoring(plain, scoring=self.scoring)
+        methods = getattr(scorer, "_response_method", "predict")
+        methods = [methods] if isinstance(methods, str) else methods
+        if not any(hasattr(plain, method) for method in methods):
+            has = [name for name in ("predict", "decision_function") if hasattr(plain, name)]
+            raise ValueError(
+                f"scoring={self.scoring!r} is about {' or '.join(methods)}, which the fits of a search do not have. "
+                f"Use a scorer of {' or '.join(has)}, such as {', '.join(map(repr, self._usable_scorings))}."
+            )
+        if isinstance(self.scoring, str) and routing and _takes_weights(scorer):
+            # whoever gives a name has no scorer to say it to
+            scorer.set_score_request(sample_weight=True)
+        return scorer
 
-    def _route(self, sample_weight, params: dict[str, Any]) -> Bunch:
+    def _route(self, scorer, sample_weight, params: dict[str, Any]) -> Bunch:
         if get_config()["enable_metadata_routing"]:
             return process_routing(self, "fit", sample_weight=sample_weight, **params)
         unknown = sorted(set(params) - {"groups"})
@@ -210,7 +245,9 @@ class BaseSearch(BaseEstimator):
             raise TypeError(
                 f"fit got unexpected arguments: {', '.join(unknown)}. Beside sample_weight it takes groups."
             )
-        return Bunch(splitter=Bunch(split={"groups": params.get("groups")}), scorer=Bunch(score={}))
+        weighted = sample_weight is not None and (self.scoring is None or _takes_weights(scorer))
+        score = {"sample_weight": sample_weight} if weighted else {}
+        return Bunch(splitter=Bunch(split={"groups": params.get("groups")}), scorer=Bunch(score=score))
 
     def get_metadata_routing(self):
         """Who gets which metadata: `fit` itself, the splitter and the scorer.
@@ -222,7 +259,7 @@ class BaseSearch(BaseEstimator):
         return (
             MetadataRouter(owner=self)
             .add_self_request(self)
-            .add(splitter=check_cv(self.cv), method_mapping=MethodMapping().add(caller="fit", callee="split"))
+            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
             .add(scorer=self._scorer(), method_mapping=MethodMapping().add(caller="fit", callee="score"))
         )
 
@@ -313,10 +350,20 @@ def _numbers(rows) -> np.ndarray:
     return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
-def _scale(X, weights: np.ndarray) -> float:
-    """The gamma that "scale" stands for."""
+def _multiples(count: int, X, weights: np.ndarray) -> list[float]:
+    """So many values of gamma around the one that "scale" stands for."""
     rows = MemoryRows(kernels.as_rows(X), np.empty((X.shape[0], 0)), weights)
-    return float(kernels.RBF("scale").resolve(X.shape[1], rows.variance).gamma)
+    scale = float(kernels.RBF("scale").resolve(X.shape[1], rows.variance).gamma)
+    return (scale * _GAMMA_FACTOR ** (np.arange(count) - (count - 1) / 2)).tolist()
+
+
+def _takes_weights(scorer) -> bool:
+    """Whether a scorer is a function of weights as well."""
+    try:
+        return "sample_weight" in signature(getattr(scorer, "_score_func", scorer)).parameters
+    except ValueError:
+        # of something compiled
+        return False
 
 
 def _results(scores: Scores, costs: np.ndarray, gammas: list[Any], given: list[Any]) -> dict[str, Any]:

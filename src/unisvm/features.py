@@ -146,12 +146,6 @@ class GramSample:
         """What `state` told of."""
         return cls(state["mean"], state["gram"], float(state["trace_error"]))
 
-    def turned(self, vectors: np.ndarray, values: np.ndarray, about_mean: bool) -> GramSample:
-        """The same in the basis of the eigenvectors of the moments about the mean, or about 0."""
-        mean = vectors.T @ self.mean
-        gram = np.diag(values) + np.outer(mean, mean) if about_mean else np.diag(values)
-        return replace(self, mean=mean, gram=gram, features=self.features @ vectors)
-
     def moments(self, factors: np.ndarray) -> Moments:
         """Weighted means of p pᵀ, its lower triangle, of p and of 1, when the weights are multiplied by `factors`."""
         # most factors are often the least one, whose share of the moments is known

@@ -7,6 +7,7 @@ along C, each solution being the start of the next, costs little more than its s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -72,6 +73,14 @@ class Spectrum:
         values, self.vectors = eigh(gram.astype(dtype), lower=True, driver="evd", check_finite=False)
         # what is lost in single precision is no more than in the features themselves
         self.values = np.maximum(values, 0.0).astype(np.float64)
+
+    def seen_from(self, basis: Spectrum) -> Spectrum:
+        """The same, of weights in the basis of another spectrum's vectors."""
+        other = copy(self)
+        other.vectors = basis.vectors.T @ self.vectors
+        if self.shift is not None:
+            other.shift = basis.vectors.T @ self.shift
+        return other
 
     def turn(self, W: np.ndarray) -> np.ndarray:
         """Vᵀ w."""
@@ -285,10 +294,13 @@ class GridObjective(Objective):
 
         return block
 
-    def curvatures(self, sample: GramSample, W: np.ndarray) -> list[np.ndarray]:
-        """The curvature of each loss at each row of the sample, averaged over its columns."""
+    def curvatures(self, sample: GramSample, spectrum: Spectrum, W: np.ndarray) -> list[np.ndarray]:
+        """The curvature of each loss at each row of the sample, averaged over its columns.
+
+        The weights are in the basis of the spectrum, and the sample is not.
+        """
         intercept = 0.0 if self.centre is None else (W[-1] - self.centre @ W[:-1]).astype(self.rows.dtype)
-        f = self._products(sample.features, self._body(W).astype(self.rows.dtype)) + intercept
+        f = self._products(sample.features, spectrum.turn_back(self._body(W))) + intercept
         u = self.residuals(f, sample.rows.targets.T[self._target_of].T)
         return [
             curvature_of(loss, part)
@@ -337,8 +349,8 @@ class Grid:
         spectrum = Spectrum((sample.gram, sample.mean, 1.0), sample.mean if intercept else None, rows.dtype)
         self._spectrum = spectrum
         self._of_rows = (rows, features, EigenMap(feature_map, spectrum))
-        self._sample = sample.turned(spectrum.vectors, spectrum.values, intercept)
-        self._centre = self._sample.mean if intercept else None
+        self._sample = sample
+        self._centre = spectrum.vectors.T @ sample.mean if intercept else None
 
     def solve(
         self, losses: Sequence[Loss], costs: np.ndarray, start: np.ndarray | None, *, tol: float, max_iter: int
@@ -371,9 +383,11 @@ class Grid:
     def _coordinates(self, objective: GridObjective, weights: np.ndarray) -> CoordinatesByLoss:
         """Those of the Hessian of each loss on the sample, where the stage starts."""
         coordinates = []
-        for loss, curvature in enumerate(objective.curvatures(self._sample, weights)):
+        centre = None if self._centre is None else self._sample.mean
+        for loss, curvature in enumerate(objective.curvatures(self._sample, self._spectrum, weights)):
             own = objective.loss_of == loss
-            spectrum = Spectrum(self._sample.moments(curvature), self._centre, objective.rows.dtype)
+            moments = self._sample.moments(curvature)
+            spectrum = Spectrum(moments, centre, objective.rows.dtype).seen_from(self._spectrum)
             coordinates.append(
                 ColumnCoordinates(spectrum, objective.penalties[own], objective.constants[own], turned=False)
             )

@@ -91,6 +91,7 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
     _plain = UniSVMClassifier
     _default_losses = ("squared_hinge", "smooth_hinge", "saturating")
     _least_C, _most_C = 1e-2, 1e2
+    _usable_scorings = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc", "average_precision")
     score = BaseSearch.score
 
     def __init__(
@@ -157,7 +158,8 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Labels of any type, or a multilabel indicator matrix.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows in training; scores are not weighted unless metadata routing says so.
+            Weights of the rows, in training and in scores by a scorer that takes them, as in `GridSearchCV`. With
+            metadata routing, a scorer that is given as an object has to ask for them.
         **params : dict
             ``groups`` for the splitter; with metadata routing, whatever the splitter and the scorer ask for.
 
@@ -248,8 +250,8 @@ class UniSVMRegressorCV(RegressorMixin, BaseSearch):
     Parameters
     ----------
     losses : sequence of str or Loss, or None, default=None
-        The losses to choose from. None stands for "least_squares", "huber" and "welsch": the last gives up on targets
-        that are far off.
+        The losses to choose from. None stands for "huber", "welsch" and "truncated_huber": the last two give up on
+        targets that are far off.
     Cs : int or array-like, default=10
         So many values from 0.1 to 1000, or the values themselves.
     gammas, cv, refit, search, prune
@@ -288,8 +290,9 @@ scratch_dir, n_jobs, verbose, random_state
     """
 
     _plain = UniSVMRegressor
-    _default_losses = ("least_squares", "huber", "welsch")
+    _default_losses = ("huber", "welsch", "truncated_huber")
     _least_C, _most_C = 1e-1, 1e3
+    _usable_scorings = ("neg_median_absolute_error", "neg_mean_absolute_error", "r2")
     score = BaseSearch.score
 
     def __init__(
@@ -351,7 +354,8 @@ scratch_dir, n_jobs, verbose, random_state
         X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows in training; scores are not weighted unless metadata routing says so.
+            Weights of the rows, in training and in scores by a scorer that takes them, as in `GridSearchCV`. With
+            metadata routing, a scorer that is given as an object has to ask for them.
         **params : dict
             ``groups`` for the splitter; with metadata routing, whatever the splitter and the scorer ask for.
 

@@ -74,12 +74,12 @@ def split_scores(model):
 
 
 def fits(plain, cells, rows, target, splits, weights, score):
-    """Scores of each cell and split, a fit each."""
+    """Weighted scores of each cell and split, a fit each."""
     table = np.empty((len(cells), len(splits)))
     for i, cell in enumerate(cells):
         for k, (train, test) in enumerate(splits):
             model = clone(plain).set_params(**cell).fit(rows[train], target[train], weights[train])
-            table[i, k] = score(model, rows[test], target[test])
+            table[i, k] = score(model, rows[test], target[test], weights[test])
     return table
 
 
@@ -127,7 +127,7 @@ def test_one_C_started_from_another(monkeypatch, columns):
     [(UniSVMClassifierCV, ["logistic", "saturating"], y), (UniSVMRegressorCV, ["huber", "welsch"], WAVE)],
     ids=["classifier", "regressor"],
 )
-def test_weights_are_for_training(cls, used, target):
+def test_weights_are_for_training_and_scores(cls, used, target):
     score = (lambda model, *held_out: model.score(*held_out)) if cls is UniSVMClassifierCV else negative_rmse
     splits = list(KFold(2, shuffle=True, random_state=0).split(X))
     params = {"cv": splits, "scoring": None if cls is UniSVMClassifierCV else RMSE, "tol": 1e-8}
@@ -140,8 +140,8 @@ def test_weights_are_for_training(cls, used, target):
     assert abs(moved).mean() > 1e-2
 
 
-def negative_rmse(model, rows, target):
-    return -np.sqrt(np.mean((model.predict(rows) - target) ** 2))
+def negative_rmse(model, rows, target, weights):
+    return -np.sqrt(np.average((model.predict(rows) - target) ** 2, weights=weights))
 
 
 def test_rows_of_weight_zero_are_not_there():

@@ -10,7 +10,7 @@ import pytest
 import sklearn
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import make_moons
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, UnsetMetadataPassedError
 from sklearn.metrics import accuracy_score, fbeta_score, make_scorer, mean_pinball_loss, r2_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -65,7 +65,7 @@ def test_parameters(cls, own, scoring):
     ("cls", "target", "least", "most", "used"),
     [
         (UniSVMClassifierCV, y, 1e-2, 1e2, ["squared_hinge", "smooth_hinge", "saturating"]),
-        (UniSVMRegressorCV, WAVE, 1e-1, 1e3, ["least_squares", "huber", "welsch"]),
+        (UniSVMRegressorCV, WAVE, 1e-1, 1e3, ["huber", "welsch", "truncated_huber"]),
     ],
     ids=["classifier", "regressor"],
 )
@@ -184,11 +184,6 @@ def test_scorer_sees_the_cell():
     assert len(seen) == 4
 
 
-def test_log_loss_needs_probabilities_that_cells_have_not():
-    with pytest.raises(AttributeError, match="predict_proba"):
-        UniSVMClassifierCV(**ONE_CELL, scoring="neg_log_loss").fit(X, y)
-
-
 # ------------------------------------------------------------------ splits and metadata
 
 GROUPS = np.arange(150) // 10
@@ -203,6 +198,47 @@ def test_groups(routing):
         model = UniSVMClassifierCV(["logistic"], **(SMALL | {"cv": folds})).fit(X, y, groups=GROUPS)
     np.testing.assert_array_equal(split_scores(model), split_scores(expected))
     assert not np.array_equal(split_scores(model), split_scores(clone(model).set_params(cv=3).fit(X, y)))
+
+
+@ESTIMATORS
+def test_scores_have_the_weights_that_a_scorer_takes(cls, target):
+    splits = list(KFold(3).split(X))
+    params = ONE_CELL | {"cv": splits}
+    measure = accuracy_score if cls is UniSVMClassifierCV else r2_score
+    for scoring in (None, make_scorer(measure), "accuracy" if cls is UniSVMClassifierCV else "r2"):
+        model = cls(**params, scoring=scoring).fit(X, target, sample_weight=WEIGHTS)
+        decision = model.oof_decision_
+        predicted = (decision > 0).astype(int) if cls is UniSVMClassifierCV else decision
+        expected = [measure(target[test], predicted[test], sample_weight=WEIGHTS[test]) for _, test in splits]
+        plain = [measure(target[test], predicted[test]) for _, test in splits]
+        found = split_scores(model)[model.best_index_]
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+        assert abs(found - plain).max() > 1e-3
+    # which does not take any
+    model = cls(**params, scoring=lambda model, rows, truth: measure(truth, model.predict(rows)))
+    model.fit(X, target, sample_weight=WEIGHTS)
+    np.testing.assert_allclose(split_scores(model)[model.best_index_], plain, atol=1e-6)
+
+
+@ESTIMATORS
+@pytest.mark.parametrize("scoring", [None, "neg_median_absolute_error"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_routing_does_not_have_to_be_told_what_only_we_know(cls, target, scoring, n_jobs):
+    model = cls(**SMALL, scoring=scoring, n_jobs=n_jobs)
+    expected = clone(model).fit(X, target, sample_weight=WEIGHTS)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model.fit(X, target, sample_weight=WEIGHTS)
+    np.testing.assert_array_equal(split_scores(model), split_scores(expected))
+
+
+def test_routing_asks_for_a_decision_about_a_scorer_that_is_given():
+    scorer = make_scorer(accuracy_score)
+    with sklearn.config_context(enable_metadata_routing=True):
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            UniSVMClassifierCV(**ONE_CELL, scoring=scorer).fit(X, y, sample_weight=WEIGHTS)
+        scorer.set_score_request(sample_weight=False)
+        model = UniSVMClassifierCV(**ONE_CELL, scoring=scorer).fit(X, y, sample_weight=WEIGHTS)
+    assert model.best_score_ != UniSVMClassifierCV(**ONE_CELL).fit(X, y, sample_weight=WEIGHTS).best_score_
 
 
 def test_scores_with_routed_weights():
@@ -228,6 +264,21 @@ def test_splitters_and_iterables_are_the_same():
     for cv in (list(splitter.split(X)), splitter.split(X), [(a.tolist(), b.tolist()) for a, b in splitter.split(X)]):
         model = UniSVMRegressorCV(["huber"], **(SMALL | {"cv": cv})).fit(X, WAVE)
         np.testing.assert_array_equal(split_scores(model), expected)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = UniSVMRegressorCV(["huber"], **(SMALL | {"cv": splitter.split(X)})).fit(X, WAVE)
+    np.testing.assert_array_equal(split_scores(model), expected)
+
+
+@ESTIMATORS
+def test_axes_may_be_generators(cls, target):
+    names = ["least_squares", "logistic" if cls is UniSVMClassifierCV else "huber"]
+    axes = {"losses": names, "Cs": SMALL["Cs"], "gammas": SMALL["gammas"]}
+    generators = {name: (value for value in values) for name, values in axes.items()}
+    model = cls(**(SMALL | generators)).fit(X, target)
+    expected = cls(**(SMALL | axes)).fit(X, target)
+    assert model.cv_results_["params"] == expected.cv_results_["params"]
+    np.testing.assert_array_equal(split_scores(model), split_scores(expected))
+    assert all(getattr(model, name) is generator for name, generator in generators.items())
 
 
 # ------------------------------------------------------------------ what is left behind
@@ -286,9 +337,12 @@ def test_seed_decides_everything(cls, target):
 
 @ESTIMATORS
 def test_threads_change_nothing_but_rounding(cls, target):
-    one, two = (cls(**ONE_CELL, tol=1e-8, n_jobs=n_jobs).fit(X, target) for n_jobs in (1, 2))
-    assert one.best_params_ == two.best_params_
-    np.testing.assert_allclose(one.oof_decision_, two.oof_decision_, atol=1e-3)
+    # within the only gamma, and a thread for each of two
+    for grid in (ONE_CELL, SMALL):
+        one, two = (cls(**grid, tol=1e-8, n_jobs=n_jobs).fit(X, target) for n_jobs in (1, 2))
+        assert one.best_params_ == two.best_params_
+        np.testing.assert_allclose(split_scores(one), split_scores(two), atol=1e-3)
+        np.testing.assert_allclose(one.oof_decision_, two.oof_decision_, atol=1e-3)
 
 
 @ESTIMATORS

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import brier_score_loss, make_scorer
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, _search, losses
@@ -104,6 +105,7 @@ PARAMETERS = [
     ({"scoring": ["r2"]}, ValueError, ["scoring", "single"]),
     ({"scoring": {"a": "r2"}}, ValueError, ["scoring", "single"]),
     ({"scoring": "accurracy"}, ValueError, ["scoring", "'accurracy'"]),
+    ({"scoring": "neg_log_loss"}, ValueError, ["scoring='neg_log_loss'", "predict_proba", "Use a scorer of predict"]),
     ({"cv": "five"}, ValueError, ["cv", "five"]),
     ({"cv": 1}, ValueError, ["n_splits=1"]),
     ({"cv": []}, ValueError, ["cv gives no splits"]),
@@ -125,6 +127,13 @@ PARAMETERS = [
 @pytest.mark.parametrize(("params", "exception", "fragments"), PARAMETERS, ids=[str(case[0]) for case in PARAMETERS])
 def test_parameters(cls, target, params, exception, fragments):
     refused(cls(**(SMALL | params)), exception, fragments, target=target)
+
+
+def test_scoring_says_what_can_be_used():
+    proper = make_scorer(brier_score_loss, greater_is_better=False, response_method="predict_proba")
+    refused(UniSVMClassifierCV(**SMALL, scoring=proper), ValueError, ["'roc_auc'", "decision_function"])
+    # which is about either of two methods
+    refused(UniSVMRegressorCV(**SMALL, scoring="roc_auc"), ValueError, ["'neg_mean_absolute_error'"], target=WAVE)
 
 
 def test_calibration():

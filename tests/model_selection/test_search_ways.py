@@ -1,10 +1,13 @@
 """Ways to search less than the whole grid: what is left out has no score, and what wins is what would have won."""
 
+from threading import Lock
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs, make_circles, make_friedman1, make_moons
 
 from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, _search
+from unisvm.rows.budget import parse_memory
 
 X, y = make_moons(150, noise=0.25, random_state=0)
 
@@ -108,3 +111,56 @@ def test_a_loss_is_given_up_when_clearly_worse_twice_in_a_row():
     # what was left out before does not shift the others
     race.forget(np.array([True, False, False]))
     assert race.still_in(np.array([worse, worse])).tolist() == [False, True]
+
+
+# ------------------------------------------------------------------ values of gamma at the same time
+
+
+class Watched:
+    """Counts how many walks are under way at once, and the most that a walk may take."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.most, self.limits = 0, 0, set()
+        lock, walk = Lock(), _search.walk
+
+        def watched(task, *args, **params):
+            with lock:
+                self.now += 1
+                self.most = max(self.most, self.now)
+                self.limits.add(task.template.memory_limit)
+            yield from walk(task, *args, **params)
+            with lock:
+                self.now -= 1
+
+        monkeypatch.setattr(_search, "walk", watched)
+
+
+GAMMAS = {"losses": ["squared_hinge"], "Cs": 3, "gammas": [0.25, 1.0, 4.0], "cv": 2, "rank": 200, "random_state": 0}
+
+
+@pytest.mark.parametrize(("limit", "at_once"), [("1GB", 2), ("40MB", 2), ("15MB", 1)])
+def test_as_many_gammas_at_once_as_memory_allows(monkeypatch, limit, at_once):
+    watched = Watched(monkeypatch)
+    alone = UniSVMClassifierCV(**GAMMAS, n_jobs=1).fit(MANY, MANY_LABELS)
+    assert watched.most == 1
+    watched.limits.clear()
+    model = UniSVMClassifierCV(**GAMMAS, n_jobs=2, memory_limit=limit).fit(MANY, MANY_LABELS)
+    assert watched.most == at_once
+    assert {parse_memory(share) for share in watched.limits} == {parse_memory(limit) // at_once}
+    np.testing.assert_allclose(split_scores(model), split_scores(alone), atol=2e-3)
+
+
+def test_more_threads_than_gammas_work_on_the_same_one(monkeypatch):
+    watched = Watched(monkeypatch)
+    UniSVMClassifierCV(**(GAMMAS | {"Cs": 1, "gammas": [1.0, 4.0]}), n_jobs=5).fit(MANY[:300], MANY_LABELS[:300])
+    assert watched.most == 1
+
+
+def test_what_a_thread_raises_is_heard():
+    def broken(model, rows, target):
+        raise ZeroDivisionError("by the scorer")
+
+    model = UniSVMClassifierCV(**GAMMAS, n_jobs=2, scoring=broken)
+    with pytest.raises(ZeroDivisionError, match="by the scorer"):
+        model.fit(MANY, MANY_LABELS)
+    assert not hasattr(model, "cv_results_")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable
+from copy import copy
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,12 @@ class MemoryRows:
         self._visited_weights = weights if order is None else weights[order]
         self._all_count_once = bool((weights == 1).all())
         self._weights_are_even = bool(len(weights) == 0 or weights.min() == weights.max())
+
+    def with_threads(self, n_threads: int) -> MemoryRows:
+        """The same rows, visited by so many threads."""
+        other = copy(self)
+        other.n_threads = n_threads
+        return other
 
     @property
     def n_rows(self) -> int:
