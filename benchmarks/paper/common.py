@@ -19,6 +19,7 @@ from rich.progress import Progress
 
 from peers.machine import describe
 from unisvm import losses, solvers
+from unisvm.rows.threads import count_threads
 
 ROOT = Path(__file__).resolve().parents[2]
 #: pictures, and the results that the page is built from
@@ -91,7 +92,7 @@ class Results:
         missing = [(key, measure) for key, measure in jobs if key not in self.measured]
         if not missing:
             return
-        self.content["machine"] = describe(2)
+        self.content["machine"] = describe(count_threads(None))
         with Progress() as progress:
             bar = progress.add_task("", total=len(missing))
             for key, measure in missing:

@@ -31,11 +31,13 @@ def build(folder: Path) -> str:
         "name under `benchmarks/paper/`; `make paper` runs the quick set, `make paper-full` all. `--solver dca` is the "
         "paper's Algorithm 1 with greedily pivoted landmarks and its stopping rule; `lbfgs` is the library's default.",
     ]
-    machines = {json.dumps(json.loads(path.read_text())["machine"]) for path in folder.glob("*.json")}
-    for machine in sorted(machines):
-        described = json.loads(machine)
-        if described:
-            parts.append(f"Measured on {described['processor']}, {described['threads']} threads.")
+    machines = [json.loads(path.read_text())["machine"] for path in sorted(folder.glob("*.json"))]
+    if any(machines):
+        used = " and ".join(sorted({machine["processor"] for machine in machines if machine}))
+        parts.append(
+            f"Measured on {used}, with one or two threads and some of it while other work was going on: what a system "
+            "takes beside another one of the same table says more than the seconds themselves."
+        )
     for name in ORDER:
         path = folder / f"{name}.md"
         if path.exists():

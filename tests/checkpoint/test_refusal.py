@@ -142,7 +142,7 @@ def test_damage_is_never_taken(folder, stage):
 
 def test_files_of_two_runs(folder, tmp_path):
     UniSVMClassifier(checkpoint=tmp_path / "other", **SETTINGS).fit(X, y)
-    shutil.copy(tmp_path / "other" / "unisvm-landmarks.ckpt", folder)
+    shutil.copy(tmp_path / "other" / "unisvm-result.ckpt", folder)
     with pytest.raises(ValueError, match="not of one run"):
         UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
 
