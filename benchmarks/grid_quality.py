@@ -255,19 +255,19 @@ def row(*cells: Any) -> str:
 
 
 def table(runs: list[dict], kind: str, noise: float) -> list[str]:
-    """Means over the seeds by set and system, the best of a row in bold."""
+    """Means by set and system over the seeds that all systems of a row have, the best in bold."""
     named = titles(kind)
     lines = [row("set", "seeds", *named.values()), "|---" * (len(named) + 2) + "|"]
     for name in (CLASSES, TARGETS)[kind == REGRESSION]:
         found = [scores_of(runs, name, noise, system) for system in named]
-        if not any(found):
+        shared = set.intersection(*(set(scores) for scores in found if scores)) if any(found) else set()
+        if not shared:
             continue
-        means = [np.mean(list(scores.values())) if scores else np.nan for scores in found]
+        means = [np.mean([scores[seed] for seed in shared]) if scores else np.nan for scores in found]
         best = np.nanmax(means) if kind == CLASSIFICATION else np.nanmin(means)
         cells = ["–" if np.isnan(x) else f"{100 * x:.2f}" if kind == CLASSIFICATION else f"{x:.4g}" for x in means]
         cells = [f"**{cell}**" if mean == best else cell for cell, mean in zip(cells, means, strict=True)]
-        counts = sorted({len(scores) for scores in found if scores})
-        lines.append(row(name, "–".join(map(str, counts)), *cells))
+        lines.append(row(name, len(shared), *cells))
     return lines
 
 
