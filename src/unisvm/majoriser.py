@@ -98,7 +98,7 @@ def _cholesky(gram: np.ndarray, scale: float, ridge: float, free: int = 0) -> np
     """
     lifted = np.arange(len(gram)) < len(gram) - free
     # Rounding in a Gram matrix can leave it indefinite by a little when λ is tiny; any H serves, so it is lifted.
-    for lift in (0.0, 1e-14, 1e-12, 1e-10):
+    for lift in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
         # in the order that LAPACK works in place on
         H = np.multiply(gram, scale, order="F")
         diagonal = H.diagonal()
