@@ -52,7 +52,8 @@ def beside_svc(X, y, X_test, y_test) -> None:
         f"{len(X)} rows, 10 C x 5 gammas x 5 folds: GridSearchCV(SVC, n_jobs=2) {theirs:.1f} s, "
         f"held out {100 * peer.score(X_test, y_test):.2f} %"
     )
-    for losses, rank in (["squared_hinge"], 300), (["squared_hinge"], 500), (["squared_hinge"], 1000), (None, 1000):
+    one = ["squared_hinge"]
+    for losses, rank in (one, 300), (one, 400), (one, 500), (one, 1000), (None, 1000):
         search = UniSVMClassifierCV(losses, Cs=costs, gammas=GAMMAS, cv=5, rank=rank, random_state=0)
         ours, model = seconds(partial(search.fit, X, y))
         print(
