@@ -66,6 +66,11 @@ class MemoryRows:
         self._all_count_once = bool((weights == 1).all())
         self._weights_are_even = bool(len(weights) == 0 or weights.min() == weights.max())
 
+    def __sizeof__(self) -> int:
+        # Dask weighs by it what it moves and spills
+        X = (self.X.data, self.X.indices, self.X.indptr) if sparse.issparse(self.X) else (self.X,)
+        return sum(array.nbytes for array in (*X, self.targets, self.weights))
+
     @property
     def n_rows(self) -> int:
         return self.X.shape[0]
