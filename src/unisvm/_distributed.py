@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -83,6 +84,7 @@ def lazily(estimator: BaseUniSVM, method: str, X, y=None, *, dtype: np.dtype | N
     """
     import dask.array as da
     from dask import delayed
+    from dask.highlevelgraph import HighLevelGraph
 
     check_is_fitted(estimator)
     rows = parts_of("X", X, columns=True)
@@ -99,11 +101,12 @@ def lazily(estimator: BaseUniSVM, method: str, X, y=None, *, dtype: np.dtype | N
     model = delayed(estimator, pure=False)
     width = () if n_columns is None else (n_columns,)
     empty = np.empty((0, *width), dtype)
-    arrays = [
-        da.from_delayed(delayed(_apply)(model, method, empty, row, *other), (length, *width), dtype=dtype)
-        for length, row, other in zip(lengths, rows, others, strict=True)
-    ]
-    return da.concatenate(arrays, allow_unknown_chunksizes=True)
+    answers = [delayed(_apply)(model, method, empty, row, *other) for row, other in zip(rows, others, strict=True)]
+    # not by concatenation, which leaves out blocks without rows: the answers have the blocks of X
+    name = f"{method}-{uuid4().hex}"
+    layer = {(name, i, *(0 for _ in width)): answer.key for i, answer in enumerate(answers)}
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=answers)
+    return da.Array(graph, name, (tuple(lengths), *((n,) for n in width)), dtype=dtype)
 
 
 def _beside(X, y, lengths) -> list[Any]:

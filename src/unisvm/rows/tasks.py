@@ -21,13 +21,10 @@ class Sent:
     def __init__(self, content: Any):
         self.content = content
 
-    def __call__(self) -> Sent:
-        return self
-
 
 def send(content: Any):
-    """What many tasks need, as one task: workers get it from each other, and it can be made again."""
-    return delayed(Sent(content))()
+    """What many tasks need, as one task: workers get it from each other, and it is part of the graph if they die."""
+    return delayed(Sent(content), pure=False)
 
 
 def task(function: Callable[..., Any], *args):
