@@ -48,9 +48,7 @@ def fit(folder: Path, where: str, rank: int, chunk: int) -> None:
     from unisvm import UniSVMClassifier
 
     n_rows = len(np.load(folder / "y_train.npy", mmap_mode="r"))
-    model = UniSVMClassifier(
-        C=1 / (2e-7 * n_rows), gamma=16.0, rank=rank, rank_tol=0.0, random_state=0, n_jobs=WORKERS
-    )
+    model = UniSVMClassifier(C=1 / (2e-7 * n_rows), gamma=16.0, rank=rank, rank_tol=0.0, random_state=0, n_jobs=WORKERS)
     counts: Counter[str] = Counter()
     if where == "process":
         X, y = (np.load(folder / f"{name}_train.npy") for name in "Xy")
@@ -156,7 +154,7 @@ def report(options, process: dict, cluster: dict, one: np.ndarray, other: np.nda
         f"The cluster takes {cluster['seconds'] / process['seconds']:.2f} × the time of one process (at most 1.5). The "
         f"objectives differ by {abs(cluster['objective'] / process['objective'] - 1):.0e}; {unequal.sum()} of "
         f"{len(unequal):,} predictions differ, the furthest at |f| = {np.abs(one[unequal]).max(initial=0):.0e}. "
-        f"A sweep is {cluster['blocks']} tasks for the blocks, {tree:.1f} for the tree of sums, and 1 for what is sent.",
+        f"A sweep is {cluster['blocks']} tasks for blocks, {tree:.1f} for the tree of sums, and 1 for what is sent.",
     ]
     return "\n".join(lines)
 

@@ -72,7 +72,9 @@ def _check_possible(estimator: BaseUniSVM) -> None:
             )
 
 
-def lazily(estimator: BaseUniSVM, method: str, X, y=None, *, dtype: np.dtype | None = None, n_columns: int | None = None):
+def lazily(
+    estimator: BaseUniSVM, method: str, X, y=None, *, dtype: np.dtype | None = None, n_columns: int | None = None
+):
     """A Dask array of what a method of the estimator gives for each block of X.
 
     Parameters

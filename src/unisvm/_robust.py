@@ -15,7 +15,8 @@ _HALF = np.array([0.5 - 1e-9, 0.5 + 1e-9])
 
 def as_columns(y: np.ndarray) -> np.ndarray:
     """Targets in double precision, one column each."""
-    return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    y = np.asarray(y, dtype=np.float64)
+    return y[:, None] if y.ndim == 1 else y
 
 
 def location_and_scale(targets: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -49,57 +50,51 @@ def _scale(centre: np.ndarray, distance: np.ndarray, deviation: np.ndarray) -> n
 
 
 def _medians(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return np.array([_middle(column, weights, 0.0, weights.sum()) for column in columns.T])
+    """The median of each column, its values repeated by their weights: halfway between both middle ones."""
+    total = weights.sum()
+    middle = [[_reaching(share, column, weights, 0.0, total) for column in columns.T] for share in _HALF]
+    return np.mean(middle, axis=0)
 
 
-def _middle(values: np.ndarray, weights: np.ndarray, below: float, total: float) -> float:
-    """The median of values repeated by their weights, halfway between the two middle ones if they differ.
+def _reaching(share: float, values: np.ndarray, weights: np.ndarray, below: float, total: float) -> float:
+    """The least value up to which this share of the total weight lies.
 
-    `below` is the weight of values that are not here because they are less, `total` that of all.
+    `below` is the weight of values that are not here because they are less.
     """
     order = np.argsort(values, kind="stable")
-    reached = (below + np.cumsum(weights[order])) / total
-    middle = np.minimum(np.searchsorted(reached, _HALF), len(values) - 1)
-    return float(values[order[middle]].mean())
+    reached = below + np.cumsum(weights[order])
+    return float(values[order[min(np.searchsorted(reached, share * total), len(values) - 1)]])
 
 
 def _medians_of_blocks(blocks, centre: np.ndarray | None) -> np.ndarray:
     """Medians of the targets, or of their distances from `centre`.
 
-    An interval of the numbers' ranks that holds the median is narrowed to a thousandth until the values in it are few:
-    seven times at most, however far they spread.
+    For both middle values of each column, an interval of the numbers' ranks that holds it is narrowed to a thousandth
+    until the values in it are few: seven times at most, however far they spread.
     """
     low, high, totals = zip(*blocks.of_targets(_range, centre), strict=True)
-    low, high, total = np.min(low, axis=0), np.max(high, axis=0), float(np.sum(totals))
+    # the lower middle ones of all columns, and then the upper ones
+    low, high, total = np.tile(np.min(low, axis=0), 2), np.tile(np.max(high, axis=0), 2), float(np.sum(totals))
+    shares = np.repeat(_HALF, len(low) // 2)
     every = np.arange(len(low))
     while True:
-        shifts = _shifts(low, high)
+        shifts = np.array([max(int(span).bit_length() - _BITS, 0) for span in high - low], dtype=np.uint64)
         below, inside, numbers = (
             np.sum(part, axis=0) for part in zip(*blocks.of_targets(_histogram, centre, low, high, shifts), strict=True)
         )
-        reached = (below + np.cumsum(inside, axis=0)) / total
-        first, last = ((reached < share).sum(axis=0).clip(0, _BINS - 1) for share in _HALF)
-        held = np.array([numbers[a : b + 1, j].sum() for a, b, j in zip(first, last, every, strict=True)])
-        low, high = low + (first.astype(np.uint64) << shifts), low + np.minimum(high - low, _last_of(last, shifts))
+        bins = (below + np.cumsum(inside, axis=0) < shares * total).sum(axis=0).clip(0, _BINS - 1)
+        first = bins.astype(np.uint64) << shifts
+        last = np.minimum(high - low, first + ((np.uint64(1) << shifts) - np.uint64(1)))
+        low, high = low + first, low + last
         # a bin of one rank is one value
-        if ((held <= _FEW) | (shifts == 0)).all():
+        if ((numbers[bins, every] <= _FEW) | (shifts == 0)).all():
             break
     found = blocks.of_targets(_values_within, centre, low, high)
-    medians = []
+    middle = []
     for j in every:
         values, weights = (np.concatenate([of_block[j][part] for of_block in found]) for part in (0, 1))
-        medians.append(_middle(values, weights, sum(of_block[j][2] for of_block in found), total))
-    return np.array(medians)
-
-
-def _shifts(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """By how many bits to shift distances from `low` so that they number the bins."""
-    return np.array([max(int(span).bit_length() - _BITS, 0) for span in high - low], dtype=np.uint64)
-
-
-def _last_of(bins: np.ndarray, shifts: np.ndarray) -> np.ndarray:
-    """The last rank of each bin, from the first rank of the first bin."""
-    return (bins.astype(np.uint64) << shifts) + ((np.uint64(1) << shifts) - np.uint64(1))
+        middle.append(_reaching(shares[j], values, weights, sum(of_block[j][2] for of_block in found), total))
+    return np.reshape(middle, (2, -1)).mean(axis=0)
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
@@ -126,23 +121,24 @@ def _range(y, weights, centre):
 
 
 def _histogram(y, weights, centre, low, high, shifts):
-    """The weight of lower ranks, and in each bin the weight and the number of rows."""
+    """For each interval of ranks the weight of lower ones, and in each of its bins the weight and number of rows."""
     columns, weights = _columns(y, weights, centre)
+    ranks = np.tile(_ranks(columns), 2)
     below, inside, numbers = np.zeros(len(low)), np.zeros((_BINS, len(low))), np.zeros((_BINS, len(low)))
-    for j, ranks in enumerate(_ranks(columns).T):
-        below[j] = weights[ranks < low[j]].sum()
-        held = (ranks >= low[j]) & (ranks <= high[j])
-        bins = ((ranks[held] - low[j]) >> shifts[j]).astype(np.intp)
+    for j, own in enumerate(ranks.T):
+        below[j] = weights[own < low[j]].sum()
+        held = (own >= low[j]) & (own <= high[j])
+        bins = ((own[held] - low[j]) >> shifts[j]).astype(np.intp)
         inside[:, j] = np.bincount(bins, weights[held], minlength=_BINS)
         numbers[:, j] = np.bincount(bins, minlength=_BINS)
     return below, inside, numbers
 
 
 def _values_within(y, weights, centre, low, high):
-    """The distinct values of each column between two ranks, their weights, and the weight below."""
+    """The distinct values in each interval of ranks, their weights, and the weight below."""
     columns, weights = _columns(y, weights, centre)
     found = []
-    for j, (column, ranks) in enumerate(zip(columns.T, _ranks(columns).T, strict=True)):
+    for j, (column, ranks) in enumerate(zip(np.tile(columns, 2).T, np.tile(_ranks(columns), 2).T, strict=True)):
         held = (ranks >= low[j]) & (ranks <= high[j])
         values, which = np.unique(column[held], return_inverse=True)
         found.append((values, np.bincount(which, weights[held], minlength=len(values)), weights[ranks < low[j]].sum()))

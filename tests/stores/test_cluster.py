@@ -201,7 +201,7 @@ def test_a_cluster_that_is_gone(cluster):
     with Client(cluster):
         rows = rows_in(4).persist()
     for _ in range(2):
-        with pytest.raises(ValueError, match="cluster that is gone.*Client"):
+        with pytest.raises(ValueError, match=r"cluster that is gone.*Client"):
             UniSVMClassifier(**SETTINGS).fit(rows, y)
         with pytest.raises(ValueError, match="cluster that is gone"):
             UniSVMClassifier(**SETTINGS).fit(X, y).predict(rows)
@@ -234,7 +234,7 @@ def test_workers_without_the_package():
     ):
         client.wait_for_workers(1, timeout=60)
         try:
-            with pytest.raises(ModuleNotFoundError, match="not installed on all workers.*PipInstall"):
+            with pytest.raises(ModuleNotFoundError, match=r"not installed on all workers.*PipInstall"):
                 UniSVMClassifier(**SETTINGS).fit(da.zeros((100, 2), chunks=(50, 2)), y[:100])
         finally:
             worker.kill()

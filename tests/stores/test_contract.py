@@ -177,7 +177,9 @@ def test_the_same_rows_are_drawn(pair, n):
 @pytest.mark.parametrize("rule", landmarks.RULES)
 def test_the_same_landmarks_are_chosen(pair, rule):
     expected, rows, _ = pair
-    one, other = (landmarks.choose(rule, store, KERNEL, 40, 0.0, np.random.RandomState(1)) for store in (rows, expected))
+    one, other = (
+        landmarks.choose(rule, store, KERNEL, 40, 0.0, np.random.RandomState(1)) for store in (rows, expected)
+    )
     np.testing.assert_array_equal(one, other)
     assert len(one) > 10
 

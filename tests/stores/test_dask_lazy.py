@@ -74,9 +74,13 @@ def test_arrays_of_unknown_chunks(fitted):
     kept = lazy[:, 0] > 0.3
     rows, targets = X[order][X[order][:, 0] > 0.3], target[order][X[order][:, 0] > 0.3]
     for question in questions(model):
-        asked, about = ([lazy[kept]], [rows]) if question != "trust" else (
-            [lazy[kept], da.from_array(target[order], chunks=60)[kept]],
-            [rows, targets],
+        asked, about = (
+            ([lazy[kept]], [rows])
+            if question != "trust"
+            else (
+                [lazy[kept], da.from_array(target[order], chunks=60)[kept]],
+                [rows, targets],
+            )
         )
         answer = getattr(model, question)(*asked)
         assert np.isnan(answer.shape[0])
@@ -121,7 +125,9 @@ def _holds(thing, model) -> bool:
         return any(_holds(part, model) for part in thing)
     if isinstance(thing, dict):
         return any(_holds(part, model) for part in thing.values())
-    return any(_holds(getattr(thing, name), model) for name in ("args", "kwargs", "value", "func") if hasattr(thing, name))
+    return any(
+        _holds(getattr(thing, name), model) for name in ("args", "kwargs", "value", "func") if hasattr(thing, name)
+    )
 
 
 def test_the_model_is_in_one_task():

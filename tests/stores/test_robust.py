@@ -71,6 +71,8 @@ def test_few_passes_whatever_the_range(monkeypatch):
     blocks = Blocks(da.zeros((M, 1), chunks=(90, 1)), TARGETS["huge range"])
     functions = []
     ask = blocks.of_targets
-    monkeypatch.setattr(blocks, "of_targets", lambda function, *args: (functions.append(function), ask(function, *args))[1])
+    monkeypatch.setattr(
+        blocks, "of_targets", lambda function, *args: (functions.append(function), ask(function, *args))[1]
+    )
     location_and_scale_of_blocks(blocks)
     assert functions.count(_robust._histogram) <= 2 * 7

@@ -56,41 +56,35 @@ class Blocks:
             others["sample_weight"] = sample_weight
         _check_known_lengths(X, others)
         parts = {name: parts_of(name, values) for name, values in others.items() if is_dask(values)}
-        # all at once: what they are made from, such as a file, is read once
-        tasks = [task(_checked_rows, part) for part in X_parts]
-        tasks += [task(_as_array, part) for of_values in parts.values() for part in of_values]
-        kept = keep(tasks)
-        shapes = answers([task(_shape_of, part) for part in kept])
-        X_blocks, kept = kept[: len(X_parts)], kept[len(X_parts) :]
-        lengths, widths, dtypes = zip(*shapes[: len(X_parts)], strict=True)
-        if len(set(widths)) > 1:
-            raise ValueError(f"All blocks of X must have as many columns, got {sorted(set(widths))}.")
+        # All at once: what they are made from, such as a file, is read once. They are held here to the end, since a task
+        # does not hold the results that it is made from.
+        names = ["X"] * len(X_parts) + [name for name, of_values in parts.items() for _ in of_values]
+        checks = [task(_checked_rows, part) for part in X_parts]
+        checks += [task(_as_array, part) for of_values in parts.values() for part in of_values]
+        kept = keep(checks)
+        shapes, dtypes = zip(*answers([task(_shape_and_type, part) for part in kept]), strict=True)
+        lengths, (self.n_features,) = _shapes("X", shapes[: len(X_parts)])
         if sum(lengths) == 0:
             raise ValueError("X holds no rows: found array with 0 sample(s) while a minimum of 1 is required.")
-        self.dtype = np.result_type(*dtypes)
-        self.n_features = widths[0]
-        shapes = shapes[len(X_parts) :]
+        self.dtype = np.result_type(*dtypes[: len(X_parts)])
         aligned: dict[str, list[Any]] = {"sample_weight": [sample_weight] * len(lengths)}
         for name, values in others.items():
-            if name in parts:
-                n_parts = len(parts[name])
-                aligned[name] = _cut(name, kept[:n_parts], [shape[0] for shape in shapes[:n_parts]], lengths)
-                kept, shapes = kept[n_parts:], shapes[n_parts:]
+            own = [i for i, other in enumerate(names) if other == name]
+            if own:
+                own_lengths, _ = _shapes(name, [shapes[i] for i in own])
+                aligned[name] = _cut(name, [kept[i] for i in own], own_lengths, lengths)
             else:
                 aligned[name] = _split(name, values, lengths)
         used = [i for i, length in enumerate(lengths) if length]
         self.lengths = [lengths[i] for i in used]
         self._blocks = keep(
             [
-                task(_checked, X_blocks[i], aligned["y"][i], aligned["sample_weight"][i], lengths[i], self.dtype)
+                task(_checked, kept[i], aligned["y"][i], aligned["sample_weight"][i], lengths[i], self.dtype)
                 for i in used
             ]
         )
         # what is wrong with a block is said before anything else is done
-        widths, count = zip(*answers([task(_width_and_count, block) for block in self._blocks]), strict=True)
-        if len(set(widths)) > 1:
-            raise ValueError("All blocks of y must have as many columns.")
-        if not any(count):
+        if not any(answers([task(_counts, block) for block in self._blocks])):
             raise ValueError("All sample weights are zero: at least one row must count.")
 
     def of_targets(self, function: Callable[..., Any], *args) -> list[Any]:
@@ -116,10 +110,11 @@ def parts_of(name: str, collection, *, columns: bool = False) -> list[Any]:
     """The blocks of rows of a collection."""
     from unisvm.rows.tasks import check_reachable
 
-    n_dimensions = getattr(collection, "ndim", 2)
-    if columns and n_dimensions != 2:
+    n_dimensions = getattr(collection, "ndim", None)
+    if columns and isinstance(n_dimensions, int) and n_dimensions != 2:
         raise ValueError(f"{name} must have rows and columns, got {n_dimensions} dimension(s).")
-    if not hasattr(collection, "to_delayed"):
+    # bags have no dimensions, and a delayed object says yes to any question
+    if not (isinstance(n_dimensions, int) and hasattr(collection, "to_delayed")):
         raise TypeError(f"{name} must be a Dask array or DataFrame, got {type(collection).__name__}.")
     if hasattr(collection, "numblocks") and n_dimensions == 2 and collection.numblocks[1] > 1:
         whole_rows = "{1: -1}" if np.isnan(collection.shape[0]) else "{0: 'auto', 1: -1}"
@@ -142,6 +137,14 @@ def _check_known_lengths(X, others: dict[str, Any]) -> None:
     for name, values in others.items():
         if np.isfinite(known_length(X) - known_length(values)):
             _check_length(name, int(known_length(values)), int(known_length(X)))
+
+
+def _shapes(name: str, shapes) -> tuple[list[int], tuple[int, ...]]:
+    """The lengths of blocks, and what else of their shapes is the same in all."""
+    columns = {shape[1:] for shape in shapes}
+    if len(columns) > 1:
+        raise ValueError(f"All blocks of {name} must have as many columns, got {sorted(columns)}.")
+    return [shape[0] for shape in shapes], columns.pop()
 
 
 def _check_length(name: str, own: int, n_rows: int) -> None:
@@ -188,8 +191,8 @@ def _as_array(values) -> np.ndarray:
     return values.toarray() if sparse.issparse(values) else np.asarray(values)
 
 
-def _shape_of(part) -> tuple[int, int, np.dtype]:
-    return part.shape[0], part.shape[-1], part.dtype
+def _shape_and_type(part) -> tuple[tuple[int, ...], np.dtype]:
+    return part.shape, part.dtype
 
 
 def _piece(parts: list[np.ndarray], low: int, high: int) -> np.ndarray:
@@ -205,17 +208,22 @@ def _checked(X, y, weights, length: int, dtype: np.dtype) -> tuple[Any, np.ndarr
     if weights is None or isinstance(weights, Real):
         weights = np.full(length, 1.0 if weights is None else weights)
     weights = check_array(
-        weights, ensure_2d=False, dtype=dtype, ensure_non_negative=True, ensure_min_samples=0, input_name="sample_weight"
+        weights,
+        ensure_2d=False,
+        dtype=dtype,
+        ensure_non_negative=True,
+        ensure_min_samples=0,
+        input_name="sample_weight",
     )
     if weights.shape != (length,):
         raise ValueError(f"sample_weight must have one dimension, got {weights.ndim}.")
     return X.astype(dtype, copy=False), y, weights
 
 
-def _width_and_count(block) -> tuple[int | None, bool]:
-    """How many columns the targets have, and whether a row counts."""
-    _, y, weights = block
-    return y.shape[1] if y.ndim == 2 else None, bool(weights.any())
+def _counts(block) -> bool:
+    """Whether one of its rows counts."""
+    _, _, weights = block
+    return bool(weights.any())
 
 
 def _of_targets(block, sent):

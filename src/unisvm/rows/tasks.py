@@ -1,4 +1,4 @@
-"""Work that Dask does, in threads of this process or on a cluster: sent once, shared out evenly, failing with advice."""
+"""Work that Dask does, in threads of this process or on a cluster: sent once, shared evenly, failing with advice."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from dask.base import get_scheduler
 
 # how many answers are joined by one task
 FAN_IN = 8
+
+_UNREACHABLE = (
+    "{name} holds results on a Dask cluster that is gone, or to which there is no client here. Connect one by "
+    "distributed.Client(address), load the data with it again, and keep it open during the fit."
+)
 
 
 class Sent:
@@ -39,7 +44,10 @@ def answers(tasks: Iterable[Any]) -> list[Any]:
 
 
 def keep(tasks: Sequence[Any]) -> list[Any]:
-    """The tasks, done or being done; what they return stays where it is."""
+    """The tasks, done or being done; what they return stays where it is, as long as this list is held.
+
+    A task that is made from a kept result does not hold it: who makes it must, until it is done.
+    """
     with _advised():
         return list(persist(*tasks))
 
@@ -62,6 +70,8 @@ def _advised() -> Iterator[None]:
             "and fit again."
         ) from error
     except Exception as error:
+        if isinstance(error, ValueError) and str(error).startswith("Missing dependency"):
+            raise ValueError(_UNREACHABLE.format(name="The data")) from error
         if _lacks_package(error):
             raise ModuleNotFoundError(
                 "unisvm is not installed on all workers of the Dask cluster, or not on its scheduler. Install the same "
@@ -88,10 +98,7 @@ def check_reachable(name: str, collection: Any) -> None:
         return
     futures = futures_of(collection)
     if futures and (any(future.cancelled() for future in futures) or client() is None):
-        raise ValueError(
-            f"{name} holds results on a Dask cluster that is gone, or to which there is no client here. Connect one by "
-            f"distributed.Client(address), load {name} with it again, and keep it open during the fit."
-        )
+        raise ValueError(_UNREACHABLE.format(name=name))
 
 
 # ------------------------------------------------------------------ a cluster
