@@ -7,13 +7,19 @@ export UNISVM_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 #: installed one by one for the benchmark, which says which of them are missing
 PEERS := scikit-learn-intelex thundersvm-cpu libsvm-official lightgbm falkon
 
-.PHONY: demo test bench paper paper-full lint format clean
+.PHONY: demo test test-scale bench paper paper-full lint format clean
 
 demo: $(VENV)/for-demo
 	$(PYTHON) examples/demo.py
 
 test: $(VENV)/for-work
 	$(PYTHON) -m pytest -n 2 -q
+
+#: fits that are too large for the tests: on disk, on a cluster
+SCALE := disk cluster
+
+test-scale: $(VENV)/for-work
+	set -e; for script in $(SCALE); do PYTHONPATH=benchmarks $(PYTHON) -m scale.$$script; done
 
 bench: $(VENV)/for-bench
 	PYTHONPATH=benchmarks $(PYTHON) -m peers $(BENCH)

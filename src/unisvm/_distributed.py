@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unisvm import solvers
 from unisvm._estimator import BaseUniSVM, Problem
-from unisvm.rows.collections import Blocks, parts_of
+from unisvm.rows.collections import Blocks, is_dask, known_length, parts_of
 from unisvm.rows.threads import count_threads
 
 
@@ -18,9 +19,11 @@ def fit(estimator: BaseUniSVM, X, y, sample_weight):
     estimator._check_parameters()
     _check_possible(estimator)
     blocks = Blocks(X, y, sample_weight)
-    _remember_columns(estimator, blocks)
+    _check_columns(estimator, blocks.n_features, getattr(X, "columns", None), reset=True)
     recipe, own = estimator._specify_blocks(blocks)
     rows = blocks.stores(recipe, count_threads(estimator.n_jobs))
+    # the cluster need not remember what the stores were made from
+    del blocks
     # targets and weights stay where the rows are
     nothing = np.empty((0, rows.n_columns))
     problem = Problem(nothing, nothing, *recipe.units(rows.n_columns))
@@ -30,14 +33,24 @@ def fit(estimator: BaseUniSVM, X, y, sample_weight):
     return estimator
 
 
-def _remember_columns(estimator: BaseUniSVM, blocks: Blocks) -> None:
-    """Have scikit-learn note how many columns there are, and their names."""
-    row: Any = np.zeros((1, blocks.n_features))
-    if blocks.names is not None:
+def refuse_collections(X) -> None:
+    """Raise when X is a collection, where that cannot be."""
+    if is_dask(X):
+        raise TypeError(
+            "X is a Dask collection, which a search cannot be fitted to. Search on a sample in memory, such as "
+            "X[:100_000].compute() of an array or X.sample(frac=0.01).compute() of a DataFrame, and fit "
+            "UniSVMClassifier or UniSVMRegressor to all rows with the parameters found."
+        )
+
+
+def _check_columns(estimator: BaseUniSVM, n_features: int, names, *, reset: bool) -> None:
+    """Have scikit-learn note how many columns there are, and their names, or compare them with what it noted."""
+    row: Any = np.zeros((1, n_features))
+    if names is not None:
         import pandas as pd
 
-        row = pd.DataFrame(row, columns=blocks.names)
-    validate_data(estimator, row)
+        row = pd.DataFrame(row, columns=names)
+    validate_data(estimator, row, reset=reset)
 
 
 def _check_possible(estimator: BaseUniSVM) -> None:
@@ -60,27 +73,66 @@ def _check_possible(estimator: BaseUniSVM) -> None:
             )
 
 
-def lazily(estimator: BaseUniSVM, method: str, X, *others, dtype, n_columns: int | None = None, out=None):
-    """A Dask array of what a method of the estimator gives for each block, one number a row if `n_columns` is None."""
+def lazily(
+    estimator: Any, method: str, X, y=None, *, dtype: np.dtype | None = None, n_columns: int | None = None, out=None
+):
+    """A Dask array of what a method of the estimator gives for each block of X.
+
+    Parameters
+    ----------
+    dtype : dtype, optional
+        That of the result; the precision of decisions on X when None.
+    n_columns : int, optional
+        The result has so many columns; one number a row when None.
+    """
     import dask.array as da
     from dask import delayed
+    from dask.highlevelgraph import HighLevelGraph
 
     check_is_fitted(estimator)
     if out is not None:
         raise ValueError("out is for rows that are here: what Dask computes is written by its own store or to_zarr.")
-    parts = [parts_of(name, given) for name, given in zip(("X", "y"), (X, *others), strict=False)]
-    if len({len(part) for part in parts}) > 1:
-        raise ValueError("The collections must be cut into the same blocks.")
-    lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(parts[0])
+    rows = parts_of("X", X, columns=True)
+    _check_columns(estimator, X.shape[1], getattr(X, "columns", None), reset=False)
+    lengths = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * len(rows)
+    others = [()] * len(rows) if y is None else [(part,) for part in _beside(X, y, lengths)]
+    if len(others) != len(rows):
+        raise ValueError(
+            f"X has {len(rows)} blocks and y has {len(others)}, of unknown lengths. Take both from one DataFrame, or "
+            "call compute_chunk_sizes() of both arrays."
+        )
+    if dtype is None:
+        dtype = np.result_type(_precision(X), estimator.dual_coef_.dtype)
     model = delayed(estimator, pure=False)
     width = () if n_columns is None else (n_columns,)
     empty = np.empty((0, *width), dtype)
-    arrays = [
-        da.from_delayed(delayed(_apply)(model, method, empty, *part), (length, *width), dtype=dtype)
-        for length, part in zip(lengths, zip(*parts, strict=True), strict=True)
-    ]
-    return da.concatenate(arrays, allow_unknown_chunksizes=True)
+    answers = [delayed(_apply)(model, method, empty, row, *other) for row, other in zip(rows, others, strict=True)]
+    # not by concatenation, which leaves out blocks without rows: the answers have the blocks of X
+    name = f"{method}-{uuid4().hex}"
+    layer: dict[Any, Any] = {(name, i, *(0 for _ in width)): answer.key for i, answer in enumerate(answers)}
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=answers)
+    return da.Array(graph, name, (tuple(lengths), *((n,) for n in width)), dtype=dtype)
 
 
-def _apply(model: BaseUniSVM, method: str, empty: np.ndarray, X, *others) -> Any:
-    return getattr(model, method)(X, *others) if X.shape[0] else empty
+def _beside(X, y, lengths) -> list[Any]:
+    """The blocks of y that belong to those of X."""
+    import dask.array as da
+
+    if np.isfinite(known_length(X)) and np.isfinite(known_length(y)):
+        if known_length(y) != known_length(X):
+            raise ValueError(f"y has {known_length(y)} rows, but X has {known_length(X)}.")
+        y = y if is_dask(y) else da.from_array(np.asarray(y), chunks=-1)
+        y = y.rechunk({0: lengths})
+    return parts_of("y", y)
+
+
+def _precision(X) -> np.dtype:
+    """The precision of X once scikit-learn has checked it."""
+    of_columns = set(X.dtypes) if hasattr(X, "dtypes") else {X.dtype}
+    return np.dtype(np.float32 if of_columns == {np.dtype(np.float32)} else np.float64)
+
+
+def _apply(model: BaseUniSVM, method: str, empty: np.ndarray, X, *others) -> np.ndarray:
+    if X.shape[0] == 0:
+        return empty
+    return getattr(model, method)(X, *others).astype(empty.dtype, copy=False)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
 from unisvm._checks import one_of
+from unisvm._distributed import refuse_collections
 from unisvm._folds import attributes, fold
 from unisvm._report import Report
 from unisvm._search import walk
@@ -96,6 +97,7 @@ def path(
     >>> bool(path.estimators[1][2].score(X, y) == path.train_scores[1, 2])
     True
     """
+    refuse_collections(X)
     if task is None:
         task = REGRESSION if type_of_target(y, input_name="y").startswith("continuous") else CLASSIFICATION
     one_of("task", task, TASKS)

@@ -6,14 +6,17 @@ import numpy as np
 
 # so many distinct values of all blocks may be looked at in one place
 _FEW = 100_000
-_BINS = 1024
+_BITS = 10
+_BINS = 2**_BITS
+_MOST = np.iinfo(np.uint64).max
 # half the weight is reached up to rounding
 _HALF = np.array([0.5 - 1e-9, 0.5 + 1e-9])
 
 
 def as_columns(y: np.ndarray) -> np.ndarray:
     """Targets in double precision, one column each."""
-    return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    y = np.asarray(y, dtype=np.float64)
+    return y[:, None] if y.ndim == 1 else y
 
 
 def location_and_scale(targets: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -47,47 +50,59 @@ def _scale(centre: np.ndarray, distance: np.ndarray, deviation: np.ndarray) -> n
 
 
 def _medians(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return np.array([_middle(column, weights, 0.0, weights.sum()) for column in columns.T])
+    """The median of each column, its values repeated by their weights: halfway between both middle ones."""
+    total = weights.sum()
+    middle = [[_reaching(share, column, weights, 0.0, total) for column in columns.T] for share in _HALF]
+    return np.mean(middle, axis=0)
 
 
-def _middle(values: np.ndarray, weights: np.ndarray, below: float, total: float) -> float:
-    """The median of values repeated by their weights, halfway between the two middle ones if they differ.
+def _reaching(share: float, values: np.ndarray, weights: np.ndarray, below: float, total: float) -> float:
+    """The least value up to which this share of the total weight lies.
 
-    `below` is the weight of values that are not here because they are less, `total` that of all.
+    `below` is the weight of values that are not here because they are less.
     """
     order = np.argsort(values, kind="stable")
-    reached = (below + np.cumsum(weights[order])) / total
-    middle = np.minimum(np.searchsorted(reached, _HALF), len(values) - 1)
-    return float(values[order[middle]].mean())
+    reached = below + np.cumsum(weights[order])
+    return float(values[order[min(np.searchsorted(reached, share * total), len(values) - 1)]])
 
 
 def _medians_of_blocks(blocks, centre: np.ndarray | None) -> np.ndarray:
     """Medians of the targets, or of their distances from `centre`.
 
-    An interval that holds the median is narrowed until the values in it are few.
+    For both middle values of each column, an interval of the numbers' ranks that holds it is narrowed to a thousandth
+    until the values in it are few: seven times at most, however far they spread.
     """
-    low, high, totals = zip(*blocks.of_targets(_range, centre), strict=True)
-    low, high, total = np.min(low, axis=0), np.max(high, axis=0), float(np.sum(totals))
+    lows, highs, totals = zip(*blocks.of_targets(_range, centre), strict=True)
+    # the lower middle ones of all columns, and then the upper ones
+    low, high, total = np.tile(np.min(lows, axis=0), 2), np.tile(np.max(highs, axis=0), 2), float(np.sum(totals))
+    shares = np.repeat(_HALF, len(low) // 2)
+    every = np.arange(len(low))
     while True:
-        edges = np.linspace(low, high, _BINS + 1)
+        shifts = np.array([max(int(span).bit_length() - _BITS, 0) for span in high - low], dtype=np.uint64)
         below, inside, numbers = (
-            np.sum(part, axis=0) for part in zip(*blocks.of_targets(_histogram, centre, edges), strict=True)
+            np.sum(part, axis=0) for part in zip(*blocks.of_targets(_histogram, centre, low, high, shifts), strict=True)
         )
-        reached = (below + np.cumsum(inside, axis=0)) / total
-        first, last = ((reached < share).sum(axis=0).clip(0, _BINS - 1) for share in _HALF)
-        every = np.arange(edges.shape[1])
-        narrower = edges[first, every], edges[last + 1, every]
-        held = np.array([numbers[a : b + 1, j].sum() for j, (a, b) in enumerate(zip(first, last, strict=True))])
-        as_narrow = (narrower[0] == low) & (narrower[1] == high)
-        low, high = narrower
-        if ((held <= _FEW) | as_narrow).all():
+        bins = (below + np.cumsum(inside, axis=0) < shares * total).sum(axis=0).clip(0, _BINS - 1)
+        first = bins.astype(np.uint64) << shifts
+        last = np.minimum(high - low, first + ((np.uint64(1) << shifts) - np.uint64(1)))
+        low, high = low + first, low + last
+        # a bin of one rank is one value
+        if ((numbers[bins, every] <= _FEW) | (shifts == 0)).all():
             break
     found = blocks.of_targets(_values_within, centre, low, high)
-    medians = []
+    middle = []
     for j in range(len(low)):
         values, weights = (np.concatenate([of_block[j][part] for of_block in found]) for part in (0, 1))
-        medians.append(_middle(values, weights, sum(of_block[j][2] for of_block in found), total))
-    return np.array(medians)
+        middle.append(_reaching(shares[j], values, weights, sum(of_block[j][2] for of_block in found), total))
+    return np.reshape(middle, (2, -1)).mean(axis=0)
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Whole numbers in the order of the values, one for each number that there is in double precision."""
+    # −0 is 0
+    bits = (values + 0.0).view(np.uint64)
+    sign = np.uint64(1) << np.uint64(63)
+    return np.where(bits & sign, ~bits, bits | sign)
 
 
 # ------------------------------------------------------------------ of one block
@@ -101,31 +116,32 @@ def _columns(y: np.ndarray, weights: np.ndarray, centre: np.ndarray | None) -> t
 
 def _range(y, weights, centre):
     columns, weights = _columns(y, weights, centre)
-    return columns.min(axis=0, initial=np.inf), columns.max(axis=0, initial=-np.inf), weights.sum()
+    ranks = _ranks(columns)
+    return ranks.min(axis=0, initial=_MOST), ranks.max(axis=0, initial=0), weights.sum()
 
 
-def _histogram(y, weights, centre, edges):
-    """The weight below the edges, and between each two of them the weight and the number of rows."""
+def _histogram(y, weights, centre, low, high, shifts):
+    """For each interval of ranks the weight of lower ones, and in each of its bins the weight and number of rows."""
     columns, weights = _columns(y, weights, centre)
-    n_bins, n_columns = len(edges) - 1, edges.shape[1]
-    below = ((columns < edges[0]) * weights[:, None]).sum(axis=0)
-    inside, numbers = np.zeros((n_bins, n_columns)), np.zeros((n_bins, n_columns))
-    for j, column in enumerate(columns.T):
-        held = (column >= edges[0, j]) & (column <= edges[-1, j])
-        bins = np.minimum(np.searchsorted(edges[:, j], column[held], side="right") - 1, n_bins - 1)
-        inside[:, j] = np.bincount(bins, weights[held], minlength=n_bins)
-        numbers[:, j] = np.bincount(bins, minlength=n_bins)
+    ranks = np.tile(_ranks(columns), 2)
+    below, inside, numbers = np.zeros(len(low)), np.zeros((_BINS, len(low))), np.zeros((_BINS, len(low)))
+    for j, own in enumerate(ranks.T):
+        below[j] = weights[own < low[j]].sum()
+        held = (own >= low[j]) & (own <= high[j])
+        bins = ((own[held] - low[j]) >> shifts[j]).astype(np.intp)
+        inside[:, j] = np.bincount(bins, weights[held], minlength=_BINS)
+        numbers[:, j] = np.bincount(bins, minlength=_BINS)
     return below, inside, numbers
 
 
 def _values_within(y, weights, centre, low, high):
-    """The distinct values of each column between two bounds, their weights, and the weight below."""
+    """The distinct values in each interval of ranks, their weights, and the weight below."""
     columns, weights = _columns(y, weights, centre)
     found = []
-    for j, column in enumerate(columns.T):
-        held = (column >= low[j]) & (column <= high[j])
+    for j, (column, ranks) in enumerate(zip(np.tile(columns, 2).T, np.tile(_ranks(columns), 2).T, strict=True)):
+        held = (ranks >= low[j]) & (ranks <= high[j])
         values, which = np.unique(column[held], return_inverse=True)
-        found.append((values, np.bincount(which, weights[held], minlength=len(values)), weights[column < low[j]].sum()))
+        found.append((values, np.bincount(which, weights[held], minlength=len(values)), weights[ranks < low[j]].sum()))
     return found
 
 

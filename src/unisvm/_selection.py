@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unisvm import kernels, losses
 from unisvm._checks import check_number, is_integer, one_of
+from unisvm._distributed import refuse_collections
 from unisvm._estimator import BaseUniSVM
 from unisvm._folds import Splits
 from unisvm._inputs import check_rows
@@ -168,6 +169,7 @@ class BaseSearch(BaseEstimator):
 
     def _fit(self, X, y, sample_weight, params: dict[str, Any]) -> tuple[Scores, Task]:
         """Search the grid and refit; the scores and what they are about."""
+        refuse_collections(X)
         axes = self._check()
         X, y = self._validate(X, y)
         task = self._plan(axes.losses[0], X, y, sample_weight, params)

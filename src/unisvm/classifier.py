@@ -222,27 +222,27 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
 
     def _specify_blocks(self, blocks) -> tuple[_Signs, dict[str, Any]]:
         """What turns the labels of a block into targets, and the attributes that say what they mean."""
-        found = blocks.of_targets(_labels_of_block, self._check_labels)
-        if any(labels is None for labels, _ in found):
+        found = blocks.of_targets(_labels_of_block)
+        if found[0].counts is None:
+            entries = np.unique(np.concatenate([block.labels for block in found]))
+            self._check_labels(np.column_stack([entries, entries]))
             if self.class_weight is not None:
                 raise ValueError("class_weight is not supported for a multilabel y on Dask; give sample_weight.")
-            widths = {count for labels, count in found if labels is None}
-            if len(widths) > 1 or any(labels is not None for labels, _ in found):
-                raise ValueError("All blocks of a multilabel y must be indicator matrices with as many columns.")
-            classes = np.arange(widths.pop())
-            return _Signs(classes, None), {"classes_": classes, "_multilabel": True}
-        every = np.concatenate([labels for labels, _ in found])
-        classes = self._classes_of(every, np.ones(len(every)))
-        factors = None
-        if self.class_weight is not None:
-            counts = np.zeros(len(classes), dtype=int)
-            for labels, count in found:
-                counts[np.searchsorted(classes, labels)] += count
+            classes = np.arange(found[0].n_columns)
+            return _Signs(classes, classes, None), {"classes_": classes, "_multilabel": True}
+        every = np.concatenate([block.labels for block in found])
+        # rows of weight 0 are not there, and their labels neither
+        labels, place = np.unique(every, return_inverse=True)
+        if self.class_weight is None or len(labels) == 0:
+            factors, positive = None, np.ones(len(labels))
+        else:
+            counts = np.bincount(place, np.concatenate([block.counts for block in found]))
             given = self.class_weight
             if isinstance(given, str):
-                given = dict(zip(classes.tolist(), counts.sum() / (len(classes) * counts), strict=True))
-            factors = self._times_class_weights(np.ones(len(classes)), classes, given)
-        return _Signs(classes, factors), {"classes_": classes, "_multilabel": False}
+                given = dict(zip(labels.tolist(), counts.sum() / (len(labels) * counts), strict=True))
+            factors = positive = self._times_class_weights(np.ones(len(labels)), labels, given)
+        classes = self._classes_of(labels, positive)
+        return _Signs(classes, labels, factors), {"classes_": classes, "_multilabel": False}
 
     def _classes_of(self, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The labels on rows that count; the numbers of the columns of an indicator matrix."""
@@ -301,8 +301,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
             check_is_fitted(self)
             n_columns = len(self.dual_coef_)
             width = None if n_columns == 1 and not self._multilabel else n_columns
-            dtype = self.dual_coef_.dtype
-            return _distributed.lazily(self, "decision_function", X, dtype=dtype, n_columns=width, out=out)
+            return _distributed.lazily(self, "decision_function", X, n_columns=width, out=out)
         return self._decision(X, self._without_idle_axis, out)
 
     def predict(self, X, *, out=None):
@@ -320,7 +319,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         """
         if is_dask(X):
             check_is_fitted(self)
-            dtype, width = (int, len(self.classes_)) if self._multilabel else (self.classes_.dtype, None)
+            dtype, width = (np.dtype(int), len(self.classes_)) if self._multilabel else (self.classes_.dtype, None)
             return _distributed.lazily(self, "predict", X, dtype=dtype, n_columns=width, out=out)
         return self._decision(X, self._labels_of, out)
 
@@ -350,7 +349,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         trust : ndarray of shape (n_samples,)
         """
         if is_dask(X):
-            return _distributed.lazily(self, "trust", X, y, dtype=np.float64)
+            return _distributed.lazily(self, "trust", X, y)
         decision = self._decision(X)
         y = np.asarray(y.toarray() if sparse.issparse(y) else y)
         check_consistent_length(decision, y)
@@ -377,14 +376,17 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
 
 
 class _Signs(NamedTuple):
-    """Targets and weights from labels, for classes that are known; `factors` are the classes' own weights."""
+    """Targets and weights from labels, for classes that are known; `factors` are the weights of the `labels`."""
 
     classes: np.ndarray
+    labels: np.ndarray
     factors: np.ndarray | None
 
     def __call__(self, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.factors is not None:
-            weights = weights * self.factors[np.searchsorted(self.classes, y)].astype(weights.dtype)
+            # a label that is not there is that of rows of weight 0
+            place = np.minimum(np.searchsorted(self.labels, y), len(self.labels) - 1)
+            weights = (weights * self.factors[place]).astype(weights.dtype)
         return signs_of(y, self.classes, weights.dtype), weights
 
     def units(self, n_columns: int) -> tuple[None, np.ndarray, np.ndarray]:
@@ -392,10 +394,22 @@ class _Signs(NamedTuple):
         return None, np.zeros(n_columns), np.ones(n_columns)
 
 
-def _labels_of_block(y: np.ndarray, weights: np.ndarray, check) -> tuple[np.ndarray | None, Any]:
-    """The labels on rows that count, and how many rows have each; how many labels there are if y is a matrix."""
-    y = check(y)
-    return (None, y.shape[1]) if y.ndim == 2 else np.unique(y[weights > 0], return_counts=True)
+class _Labels(NamedTuple):
+    """What is on the rows of a block that count: labels, and how many rows have each; entries of an indicator matrix,
+    whose counts are None."""
+
+    labels: np.ndarray
+    counts: np.ndarray | None
+    n_columns: int
+
+
+def _labels_of_block(y: np.ndarray, weights: np.ndarray) -> _Labels:
+    if y.ndim == 2:
+        # three are too many already
+        return _Labels(np.unique(y)[:3], None, y.shape[1])
+    # each twice: scikit-learn warns of many classes for the rows, of which these are few
+    check_classification_targets(np.repeat(np.unique(y), 2))
+    return _Labels(*np.unique(y[weights > 0], return_counts=True), 1)
 
 
 def signs_of(y: np.ndarray, classes: np.ndarray, dtype) -> np.ndarray:

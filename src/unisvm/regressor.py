@@ -186,7 +186,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         if is_dask(X):
             check_is_fitted(self)
             width = None if self._one_target else len(self.dual_coef_)
-            return _distributed.lazily(self, "predict", X, dtype=self.dual_coef_.dtype, n_columns=width, out=out)
+            return _distributed.lazily(self, "predict", X, n_columns=width, out=out)
         return self._decision(X, self._without_idle_axis, out)
 
     def _without_idle_axis(self, decision: np.ndarray) -> np.ndarray:
@@ -208,7 +208,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         trust : ndarray of shape (n_samples,)
         """
         if is_dask(X):
-            return _distributed.lazily(self, "trust", X, y, dtype=np.float64)
+            return _distributed.lazily(self, "trust", X, y, dtype=np.dtype(np.float64))
         decision = self._decision(X)
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         check_consistent_length(decision, targets)

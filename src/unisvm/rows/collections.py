@@ -29,6 +29,8 @@ def is_dask(X: Any) -> bool:
 class Blocks:
     """X, y and weights of the same rows, block by block, checked and kept where Dask put them.
 
+    Rows belong together by their order, as everywhere in scikit-learn, not by the index of a DataFrame.
+
     Parameters
     ----------
     X : dask array or DataFrame
@@ -38,101 +40,140 @@ class Blocks:
     Attributes
     ----------
     n_features : int
-    names : Index or None
-        The names of the columns of X, if it is a DataFrame.
     lengths : list of int
     dtype : dtype
         The precision that holds all blocks.
     """
 
     def __init__(self, X, y, sample_weight=None):
-        from dask import compute, delayed, persist
+        from unisvm.rows.tasks import answers, keep, task
 
-        rows = parts_of("X", X, columns=True)
-        X_blocks = list(persist(*[delayed(_checked_rows)(part) for part in rows]))
-        shapes = compute(*[delayed(_shape_of)(block) for block in X_blocks])
-        lengths, dtypes, widths = ([*of_blocks] for of_blocks in zip(*shapes, strict=True))
-        if len(set(widths)) > 1:
-            raise ValueError(f"All blocks of X must have as many columns, got {sorted(set(widths))}.")
+        if y is None:
+            raise ValueError("The target y is None, but a fit needs it.")
+        X_parts = parts_of("X", X, columns=True)
+        others = {"y": y}
+        if sample_weight is not None and not isinstance(sample_weight, Real):
+            others["sample_weight"] = sample_weight
+        _check_known_lengths(X, others)
+        parts = {name: parts_of(name, values) for name, values in others.items() if is_dask(values)}
+        # All at once: what they are made from, such as a file, is read once. They are held here to the end, since a
+        # task does not hold the results that it is made from.
+        names = ["X"] * len(X_parts) + [name for name, of_values in parts.items() for _ in of_values]
+        checks = [task(_checked_rows, part) for part in X_parts]
+        checks += [task(_as_array, part) for of_values in parts.values() for part in of_values]
+        kept = keep(checks)
+        shapes, dtypes = zip(*answers([task(_shape_and_type, part) for part in kept]), strict=True)
+        lengths, (self.n_features,) = _shapes("X", shapes[: len(X_parts)])
         if sum(lengths) == 0:
             raise ValueError("X holds no rows: found array with 0 sample(s) while a minimum of 1 is required.")
-        self.dtype = np.result_type(*dtypes)
-        self.n_features = widths[0]
-        self.names = getattr(X, "columns", None)
-        y_parts = _aligned("y", y, lengths)
-        weights = [sample_weight] * len(rows)
-        if sample_weight is not None and not isinstance(sample_weight, Real):
-            weights = _aligned("sample_weight", sample_weight, lengths)
-        checked = [delayed(_checked)(*part) for part in zip(X_blocks, y_parts, weights, strict=True)]
-        self._blocks = [block for block, length in zip(persist(*checked), lengths, strict=True) if length]
-        self.lengths = [length for length in lengths if length]
+        self.dtype = np.result_type(*dtypes[: len(X_parts)])
+        aligned: dict[str, list[Any]] = {"sample_weight": [sample_weight] * len(lengths)}
+        for name, values in others.items():
+            own = [i for i, other in enumerate(names) if other == name]
+            if own:
+                own_lengths, _ = _shapes(name, [shapes[i] for i in own])
+                aligned[name] = _cut(name, [kept[i] for i in own], own_lengths, lengths)
+            else:
+                aligned[name] = _split(name, values, lengths)
+        used = [i for i, length in enumerate(lengths) if length]
+        self.lengths = [lengths[i] for i in used]
+        self._blocks = keep(
+            [
+                task(_checked, kept[i], aligned["y"][i], aligned["sample_weight"][i], lengths[i], self.dtype)
+                for i in used
+            ]
+        )
         # what is wrong with a block is said before anything else is done
-        compute(*[delayed(_nothing)(block) for block in self._blocks])
+        if not any(answers([task(_counts, block) for block in self._blocks])):
+            raise ValueError("All sample weights are zero: at least one row must count.")
 
     def of_targets(self, function: Callable[..., Any], *args) -> list[Any]:
         """What `function(y, weights, *args)` returns for each block."""
-        from dask import compute, delayed
+        from unisvm.rows.tasks import answers, send, task
 
-        return list(compute(*[delayed(_of_targets)(block, function, *args) for block in self._blocks]))
+        sent = send((function, args))
+        return answers([task(_of_targets, block, sent) for block in self._blocks])
 
     def stores(self, specify: Callable[..., tuple[np.ndarray, np.ndarray]], n_threads: int):
         """A store of the rows whose weight is positive; `specify(y, weights)` gives targets and weights of a block."""
-        from dask import compute, delayed, persist
-
         from unisvm.rows.dask import DaskRows
+        from unisvm.rows.tasks import answers, keep, send, task
 
-        made = persist(*[delayed(_store)(block, specify, self.dtype) for block in self._blocks])
-        used = np.flatnonzero(compute(*[delayed(_length)(store) for store in made]))
-        if len(used) == 0:
-            raise ValueError("All sample weights are zero: at least one row must count.")
+        sent = send(specify)
+        made = keep([task(_store, block, sent) for block in self._blocks])
+        used = np.flatnonzero(answers([task(_length, store) for store in made]))
         ends = np.cumsum(self.lengths)
         return DaskRows([made[i] for i in used], (ends - self.lengths)[used], int(ends[-1]), n_threads)
 
 
 def parts_of(name: str, collection, *, columns: bool = False) -> list[Any]:
     """The blocks of rows of a collection."""
-    n_dimensions = getattr(collection, "ndim", 2)
-    if columns and n_dimensions != 2:
+    from unisvm.rows.tasks import check_reachable
+
+    n_dimensions = getattr(collection, "ndim", None)
+    if columns and isinstance(n_dimensions, int) and n_dimensions != 2:
         raise ValueError(f"{name} must have rows and columns, got {n_dimensions} dimension(s).")
-    if not hasattr(collection, "to_delayed"):
+    # bags have no dimensions, and a delayed object says yes to any question
+    if not (isinstance(n_dimensions, int) and hasattr(collection, "to_delayed")):
         raise TypeError(f"{name} must be a Dask array or DataFrame, got {type(collection).__name__}.")
     if hasattr(collection, "numblocks") and n_dimensions == 2 and collection.numblocks[1] > 1:
+        whole_rows = "{1: -1}" if np.isnan(collection.shape[0]) else "{0: 'auto', 1: -1}"
         raise ValueError(
             f"The chunks of {name} are split over the columns, {collection.numblocks[1]} to a row. Put whole rows into "
-            f"each chunk: {name}.rechunk({{0: 'auto', 1: -1}})."
+            f"each chunk: {name}.rechunk({whole_rows})."
         )
+    check_reachable(name, collection)
     return list(np.ravel(np.asarray(collection.to_delayed(), dtype=object)))
 
 
-def _aligned(name: str, values, lengths) -> list[Any]:
-    """Blocks of y or weights, as long as those of X."""
-    from dask import compute, delayed
+def known_length(values) -> float:
+    """How many rows there are; NaN if that is not known without work."""
+    if is_dask(values):
+        return values.shape[0] if hasattr(values, "chunks") else np.nan
+    return values.shape[0] if hasattr(values, "shape") else len(values)
 
-    if not is_dask(values):
-        values = np.asarray(values)
-        if len(values) != sum(lengths):
-            raise ValueError(f"{name} has {len(values)} rows, but X has {sum(lengths)}.")
-        return np.split(values, np.cumsum(lengths)[:-1])
-    parts = parts_of(name, values)
-    own = compute(*[delayed(_n_rows)(part) for part in parts])
-    if sum(own) != sum(lengths):
-        raise ValueError(f"{name} has {sum(own)} rows, but X has {sum(lengths)}.")
+
+def _check_known_lengths(X, others: dict[str, Any]) -> None:
+    for name, values in others.items():
+        if np.isfinite(known_length(X) - known_length(values)):
+            _check_length(name, int(known_length(values)), int(known_length(X)))
+
+
+def _shapes(name: str, shapes) -> tuple[list[int], tuple[int, ...]]:
+    """The lengths of blocks, and what else of their shapes is the same in all."""
+    columns = {shape[1:] for shape in shapes}
+    if len(columns) > 1:
+        raise ValueError(f"All blocks of {name} must have as many columns, got {sorted(columns)}.")
+    return [shape[0] for shape in shapes], columns.pop()
+
+
+def _check_length(name: str, own: int, n_rows: int) -> None:
+    if own != n_rows:
+        raise ValueError(f"{name} has {own} rows, but X has {n_rows}.")
+
+
+def _split(name: str, values, lengths) -> list[Any]:
+    """Values in memory, in pieces as long as the blocks of X."""
+    values = _as_array(values)
+    _check_length(name, len(values), sum(lengths))
+    return np.split(values, np.cumsum(lengths)[:-1])
+
+
+def _cut(name: str, parts: list[Any], own, lengths) -> list[Any]:
+    """Blocks of values, cut and joined to be as long as those of X."""
+    from unisvm.rows.tasks import task
+
+    _check_length(name, sum(own), sum(lengths))
     if tuple(own) == tuple(lengths):
         return parts
-    if not hasattr(values, "rechunk"):
-        raise ValueError(
-            f"{name} and X are cut into different blocks: {_some(own)} and {_some(lengths)} rows. Take both from one "
-            "DataFrame, or give them the same divisions with repartition."
-        )
-    if np.isnan(sum(values.chunks[0])):
-        values = values.compute_chunk_sizes()
-    ends = np.cumsum(lengths)
-    return [values[low:high] for low, high in zip(ends - lengths, ends, strict=True)]
-
-
-def _some(lengths) -> str:
-    shown = ", ".join(map(str, lengths[:5]))
-    return f"{shown}, …" if len(lengths) > 5 else shown
+    ends = np.cumsum(own)
+    starts, pieces = ends - own, []
+    for low, high in zip(np.cumsum(lengths) - lengths, np.cumsum(lengths), strict=True):
+        # a block without rows gets a part all the same, and nothing of it
+        touched = np.flatnonzero((ends > low) & (starts < high)) if low < high else np.array([0])
+        low, high = low - starts[touched[0]], high - starts[touched[0]]
+        pieces.append(task(_piece, [parts[i] for i in touched], int(low), int(high)))
+    return pieces
 
 
 # ------------------------------------------------------------------ tasks
@@ -146,50 +187,58 @@ def _checked_rows(X):
     return X
 
 
-def _shape_of(X) -> tuple[int, np.dtype, int]:
-    return X.shape[0], X.dtype, X.shape[1]
+def _as_array(values) -> np.ndarray:
+    return values.toarray() if sparse.issparse(values) else np.asarray(values)
 
 
-def _n_rows(part) -> int:
-    return len(part)
+def _shape_and_type(part) -> tuple[tuple[int, ...], np.dtype]:
+    return part.shape, part.dtype
 
 
-def _checked(X, y, weights) -> tuple[Any, np.ndarray, np.ndarray]:
-    y = np.asarray(y)
+def _piece(parts: list[np.ndarray], low: int, high: int) -> np.ndarray:
+    return np.concatenate(parts)[low:high]
+
+
+def _checked(X, y, weights, length: int, dtype: np.dtype) -> tuple[Any, np.ndarray, np.ndarray]:
     if y.ndim == 2 and y.shape[1] == 1:
         y = column_or_1d(y)
-    if y.dtype.kind == "f":
-        assert_all_finite(y, input_name="y")
+    if y.ndim not in (1, 2):
+        raise ValueError(f"y must have one or two dimensions, got {y.ndim}.")
+    assert_all_finite(y, input_name="y")
     if weights is None or isinstance(weights, Real):
-        weights = np.full(X.shape[0], 1.0 if weights is None else weights)
+        weights = np.full(length, 1.0 if weights is None else weights)
     weights = check_array(
         weights,
         ensure_2d=False,
-        dtype=X.dtype,
+        dtype=dtype,
         ensure_non_negative=True,
         ensure_min_samples=0,
         input_name="sample_weight",
     )
-    return X, y, weights
+    if weights.shape != (length,):
+        raise ValueError(f"sample_weight must have one dimension, got {weights.ndim}.")
+    return X.astype(dtype, copy=False), y, weights
 
 
-def _nothing(block) -> None:
-    return None
+def _counts(block) -> bool:
+    """Whether one of its rows counts."""
+    _, _, weights = block
+    return bool(weights.any())
 
 
-def _of_targets(block, function, *args):
+def _of_targets(block, sent):
+    function, args = sent.content
     _, y, weights = block
     return function(y, weights, *args)
 
 
-def _store(block, specify, dtype):
+def _store(block, specify) -> MemoryRows:
     X, y, weights = block
-    targets, weights = specify(y, weights.astype(dtype))
-    X = X.astype(dtype, copy=False)
+    targets, weights = specify.content(y, weights)
     present = np.flatnonzero(weights)
     if len(present) < len(weights):
         X, targets, weights = X[present], targets[present], weights[present]
-    return MemoryRows(X, np.ascontiguousarray(targets, dtype=dtype), weights, present=present)
+    return MemoryRows(X, np.ascontiguousarray(targets, dtype=X.dtype), weights, present=present)
 
 
 def _length(store) -> int:

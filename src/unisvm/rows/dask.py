@@ -7,36 +7,73 @@ here, so that a worker that is lost costs time but no answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
-from dask import compute, delayed, persist
 from scipy import sparse
 
-from unisvm.rows import sampling
+from unisvm.rows import sampling, tasks
 from unisvm.rows.memory import MemoryRows
-
-# how many sums are added by one task
-_FAN_IN = 8
+from unisvm.rows.tasks import Sent, answers, joined, keep, send, task
 
 
-class _Sent:
-    """Something that is sent as it is: Dask does not look for collections inside it."""
+class Built(NamedTuple):
+    """A block of rows and its features, which are kept together: a sweep needs both."""
 
-    def __init__(self, content: Any):
-        self.content = content
-
-    def __call__(self) -> _Sent:
-        return self
+    store: MemoryRows
+    features: Any
 
 
 class Features:
-    """Features of all rows, a block of them beside each block of rows."""
+    """Features of all rows, a block of them with each block of rows; a cluster's workers have equal shares.
 
-    def __init__(self, blocks: list[Any], shape: tuple[int, int], itemsize: int):
-        self.blocks = blocks
-        self.shape = shape
+    Parameters
+    ----------
+    stores : list of Delayed
+    sizes : ndarray of int
+        How many rows they have.
+    block : callable
+        Maps rows of X to features.
+    width : int
+    itemsize : int
+    """
+
+    def __init__(
+        self, stores: list[Any], sizes: np.ndarray, block: Callable[..., np.ndarray], width: int, itemsize: int
+    ):
+        self.shape = (int(sizes.sum()), width)
         self.itemsize = itemsize
+        self._stores = stores
+        self._sizes = sizes
+        self._sent = send(block)
+        self._workers = tasks.workers()
+        if self._workers:
+            places = tasks.shares(sizes, tasks.holders(stores), self._workers)
+            self._blocks = tasks.keep_on(places, [self._build(i) for i in range(len(stores))])
+        else:
+            self._blocks = keep([self._build(i) for i in range(len(stores))])
+        # they are needed at once, and a block that cannot be built should say so now
+        answers([task(_nothing, block) for block in self._blocks])
+
+    def blocks(self) -> list[Any]:
+        """The blocks. When workers have come or gone, they are shared out anew: Dask moves nothing so large by itself.
+
+        A block that changes its place is built again there, from rows that are much smaller than their features.
+        """
+        present = tasks.workers()
+        if present and present != self._workers:
+            self._workers = present
+            where = tasks.holders(self._blocks)
+            places = tasks.shares(self._sizes, where, present)
+            moved = [i for i, (old, new) in enumerate(zip(where, places, strict=True)) if old != new]
+            rebuilt = tasks.keep_on([places[i] for i in moved], [self._build(i) for i in moved])
+            for i, block in zip(moved, rebuilt, strict=True):
+                self._blocks[i] = block
+        return self._blocks
+
+    def _build(self, i: int):
+        return task(_build, self._stores[i], self._sent, self.shape[1])
 
 
 class DaskRows:
@@ -59,7 +96,7 @@ class DaskRows:
         self._given_starts = given_starts
         self.n_given = n_given
         self.n_threads = n_threads
-        facts = compute(*[delayed(_facts)(block) for block in blocks])
+        facts = answers([task(_facts, block) for block in blocks])
         lengths = [fact["n_rows"] for fact in facts]
         self._starts = np.concatenate([[0], np.cumsum(lengths)])
         self._masses = np.concatenate([[0.0], np.cumsum([fact["weight"] for fact in facts])])
@@ -83,14 +120,14 @@ class DaskRows:
 
     def variance(self) -> float:
         """The weighted variance of all entries of X."""
-        sums = self._sum([delayed(_moments)(block, self._typical) for block in self._blocks])
+        sums = joined([task(_moments, block, self._typical) for block in self._blocks], _add)
         mean, square = sums[0] / (self.total_weight * self.n_features)
         return max(float(square - mean**2), 0.0)
 
     def trace(self, kernel) -> float:
         """The weighted sum of k(x, x) over all rows."""
-        sent = delayed(_Sent(kernel))()
-        return float(self._sum([delayed(_trace)(block, sent) for block in self._blocks])[0])
+        sent = send(kernel)
+        return float(joined([task(_trace, block, sent) for block in self._blocks], _add)[0])
 
     # ------------------------------------------------------------------ chosen rows
 
@@ -102,8 +139,8 @@ class DaskRows:
         """Where the rows of these numbers among all that were given are; None if one of them is not here."""
         of_block = np.maximum(np.searchsorted(self._given_starts, numbers, side="right") - 1, 0)
         used = np.unique(of_block)
-        found = compute(
-            *[delayed(MemoryRows.locate)(self._blocks[i], numbers[of_block == i] - self._given_starts[i]) for i in used]
+        found = answers(
+            [task(MemoryRows.locate, self._blocks[i], numbers[of_block == i] - self._given_starts[i]) for i in used]
         )
         places = np.empty(len(numbers), dtype=np.intp)
         for i, own in zip(used, found, strict=True):
@@ -130,12 +167,11 @@ class DaskRows:
         if self._weights_are_even:
             return sampling.distinct(self.n_rows, n, rng)
         seed = sampling.seed(rng)
-        first = compute(
-            *[delayed(_race)(block, n, seed, int(low)) for block, low in zip(self._blocks, self._starts, strict=False)]
-        )
-        times = np.concatenate([times for _, times in first])
-        indices = np.concatenate([own + low for (own, _), low in zip(first, self._starts, strict=False)])
-        return indices[np.argsort(times, kind="stable")[:n]]
+        races = [
+            task(_race, block, n, seed, int(low)) for block, low in zip(self._blocks, self._starts[:-1], strict=True)
+        ]
+        indices, _ = joined(races, partial(_first, n=n))
+        return indices
 
     def represent(self, n: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         """Numbers and weights of about `n` rows whose weighted mean is on average that of all rows."""
@@ -147,7 +183,7 @@ class DaskRows:
         at = rng.random_sample(n) * self.total_weight
         of_block = np.minimum(np.searchsorted(self._masses, at, side="right") - 1, self.n_blocks - 1)
         own = [(i, at[of_block == i] - self._masses[i]) for i in np.unique(of_block)]
-        drawn = compute(*[delayed(_by_weight)(self._blocks[i], masses) for i, masses in own])
+        drawn = answers([task(_by_weight, self._blocks[i], masses) for i, masses in own])
         numbers = np.concatenate([found + self._starts[i] for (i, _), found in zip(own, drawn, strict=True)])
         indices, counts = np.unique(numbers, return_counts=True)
         return indices, counts.astype(np.float64)
@@ -160,31 +196,16 @@ class DaskRows:
 
     def _gather(self, indices: np.ndarray, part: Callable[..., Any], starts: np.ndarray | None = None):
         """What `part` makes of the chosen rows of each block, in the order of `indices`; `starts` are added to it."""
-        of_block = np.searchsorted(self._starts, indices, side="right") - 1
-        order = np.argsort(of_block, kind="stable")
-        used, first = np.unique(of_block[order], return_index=True)
-        chosen = np.split(indices[order], first[1:]) if len(used) else []
-        sent = delayed(_Sent(part))()
-        found = compute(
-            *[
-                delayed(_chosen)(self._blocks[i], sent, own - self._starts[i])
-                for i, own in zip(used, chosen, strict=True)
-            ]
-        )
-        if starts is not None:
-            found = tuple(values + starts[i] for i, values in zip(used, found, strict=True))
-        together = sparse.vstack(found, format="csr") if sparse.issparse(found[0]) else np.concatenate(found)
-        return together[np.argsort(order, kind="stable")]
+        return self._in_order(indices, self._blocks, task_of=_chosen, part=part, starts=starts)
 
     # ------------------------------------------------------------------ all rows
 
     def build(self, block: Callable[..., np.ndarray], width: int, room: float = np.inf) -> Features:
-        """Features of all rows: `block` maps rows of X to `width` columns. They stay where the rows are."""
-        sent = delayed(_Sent(block))()
-        built = list(persist(*[delayed(_build)(store, sent, width) for store in self._blocks]))
-        # they are needed at once, and a block that cannot be built should say so now
-        compute(*[delayed(len)(features) for features in built])
-        return Features(built, (self.n_rows, width), self.dtype.itemsize)
+        """Features of all rows: `block` maps rows of X to `width` columns.
+
+        They stay where the rows are, whatever `room` there is here: Dask writes to disk what its workers cannot hold.
+        """
+        return Features(self._blocks, np.diff(self._starts), block, width, self.dtype.itemsize)
 
     def reduce(
         self,
@@ -195,39 +216,43 @@ class DaskRows:
         n_columns: int = 1,
     ) -> list[np.ndarray]:
         """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision."""
-        sent = delayed(_Sent(block))()
-        return self._sum(
-            [
-                delayed(_reduce)(store, built, sent, n_columns)
-                for store, built in zip(self._blocks, features.blocks, strict=True)
-            ]
-        )
+        sent = send(block)
+        return joined([task(_reduce, built, sent, n_columns) for built in features.blocks()], _add)
 
     def values(self, block: Callable[[np.ndarray], np.ndarray], features: Features, indices: np.ndarray) -> np.ndarray:
         """What `block` makes of the features of the rows of these numbers, in their order."""
+        return self._in_order(indices, features.blocks(), task_of=_values, part=block)
+
+    def _in_order(
+        self,
+        indices: np.ndarray,
+        blocks: list[Any],
+        *,
+        task_of: Callable[..., Any],
+        part: Callable[..., Any],
+        starts: np.ndarray | None = None,
+    ):
+        """What `task_of(block, part, own)` returns for the rows of these numbers, put into their order."""
         of_block = np.searchsorted(self._starts, indices, side="right") - 1
         order = np.argsort(of_block, kind="stable")
-        used, first = np.unique(of_block[order], return_index=True)
-        sent = delayed(_Sent(block))()
-        found = compute(
-            *[
-                delayed(_values)(self._blocks[i], features.blocks[i], sent, own - self._starts[i])
+        # an empty choice is the empty choice of a block, which knows its type
+        used, first = np.unique(of_block[order] if len(indices) else [0], return_index=True)
+        sent = send(part)
+        found = answers(
+            [
+                task(task_of, blocks[i], sent, own - self._starts[i])
                 for i, own in zip(used, np.split(indices[order], first[1:]), strict=True)
             ]
         )
-        return np.concatenate(found)[np.argsort(order, kind="stable")]
+        if starts is not None:
+            found = [values + starts[i] for i, values in zip(used, found, strict=True)]
+        together = sparse.vstack(found, format="csr") if sparse.issparse(found[0]) else np.concatenate(found)
+        return together[np.argsort(order, kind="stable")]
 
     @staticmethod
     def whereabouts(features: Features) -> str:
         """Where the features are, for people."""
-        return f"in {len(features.blocks)} blocks on Dask"
-
-    @staticmethod
-    def _sum(parts: list[Any]) -> list[np.ndarray]:
-        """The sums of lists of arrays, a few at a time."""
-        while len(parts) > 1:
-            parts = [delayed(_add)(parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)]
-        return compute(parts[0])[0]
+        return f"in {len(features.blocks())} blocks on Dask"
 
 
 # ------------------------------------------------------------------ tasks
@@ -250,32 +275,44 @@ def _moments(store: MemoryRows, origin: float) -> list[np.ndarray]:
     return [store.moments(origin)]
 
 
-def _trace(store: MemoryRows, kernel: _Sent) -> list[np.ndarray]:
+def _trace(store: MemoryRows, kernel: Sent) -> list[np.ndarray]:
     return [np.asarray(store.trace(kernel.content))]
 
 
 def _race(store: MemoryRows, n: int, seed: int, low: int) -> tuple[np.ndarray, np.ndarray]:
-    return sampling.first_by_weight(store.weights, n, seed, low)
+    own, times = sampling.first_by_weight(store.weights, n, seed, low)
+    return own + low, times
+
+
+def _first(parts: list[tuple[np.ndarray, np.ndarray]], n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first `n` of the rows that were first in their blocks."""
+    indices, times = (np.concatenate(of_parts) for of_parts in zip(*parts, strict=True))
+    first = np.argsort(times, kind="stable")[:n]
+    return indices[first], times[first]
 
 
 def _by_weight(store: MemoryRows, masses: np.ndarray) -> np.ndarray:
     return sampling.by_weight(store.weights, masses / store.total_weight)
 
 
-def _chosen(store: MemoryRows, part: _Sent, indices: np.ndarray):
+def _chosen(store: MemoryRows, part: Sent, indices: np.ndarray):
     return part.content(store, indices)
 
 
-def _build(store: MemoryRows, block: _Sent, width: int) -> Any:
-    return store.build(block.content, width)
+def _build(store: MemoryRows, block: Sent, width: int) -> Built:
+    return Built(store, store.build(block.content, width))
 
 
-def _reduce(store: MemoryRows, features: np.ndarray, block: _Sent, n_columns: int) -> list[np.ndarray]:
-    return store.reduce(block.content, features, spread=False, n_columns=n_columns)
+def _nothing(built: Built) -> None:
+    return None
 
 
-def _values(store: MemoryRows, features: np.ndarray, block: _Sent, indices: np.ndarray) -> np.ndarray:
-    return store.values(block.content, features, indices)
+def _reduce(built: Built, block: Sent, n_columns: int) -> list[np.ndarray]:
+    return built.store.reduce(block.content, built.features, spread=False, n_columns=n_columns)
+
+
+def _values(built: Built, block: Sent, indices: np.ndarray) -> np.ndarray:
+    return built.store.values(block.content, built.features, indices)
 
 
 def _add(parts: list[list[np.ndarray]]) -> list[np.ndarray]:

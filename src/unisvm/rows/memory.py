@@ -76,6 +76,11 @@ class MemoryRows:
         other.n_threads = n_threads
         return other
 
+    def __sizeof__(self) -> int:
+        # Dask weighs by it what it moves and spills
+        X = (self.X.data, self.X.indices, self.X.indptr) if sparse.issparse(self.X) else (self.X,)
+        return sum(array.nbytes for array in (*X, self.targets, self.weights))
+
     @property
     def n_rows(self) -> int:
         return self.X.shape[0]

@@ -1,0 +1,166 @@
+"""Work that Dask does, in threads of this process or on a cluster: sent once, shared evenly, failing with advice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from dask import compute, delayed, persist
+from dask.base import get_scheduler
+
+# how many answers are joined by one task
+FAN_IN = 8
+
+_UNREACHABLE = (
+    "{name} holds results on a Dask cluster that is gone, or to which there is no client here. Connect one by "
+    "distributed.Client(address), load the data with it again, and keep it open during the fit."
+)
+
+
+class Sent:
+    """Something that is sent as it is: Dask does not look for collections inside it."""
+
+    def __init__(self, content: Any):
+        self.content = content
+
+
+def send(content: Any):
+    """What many tasks need, as one task: workers get it from each other, and it is part of the graph if they die."""
+    return delayed(Sent(content), pure=False)
+
+
+def task(function: Callable[..., Any], *args):
+    """A task to be done, by a function of a module."""
+    return delayed(function)(*args)
+
+
+def answers(tasks: Iterable[Any]) -> list[Any]:
+    """What the tasks return, here."""
+    with _advised():
+        return list(compute(*tasks))
+
+
+def keep(tasks: Sequence[Any]) -> list[Any]:
+    """The tasks, done or being done; what they return stays where it is, as long as this list is held.
+
+    A task that is made from a kept result does not hold it: who makes it must, until it is done.
+    """
+    with _advised():
+        return list(persist(*tasks))
+
+
+def joined(parts: list[Any], join: Callable[[list[Any]], Any]) -> Any:
+    """What `join` makes of all parts, a few at a time."""
+    while len(parts) > 1:
+        parts = [delayed(join)(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
+    return answers(parts)[0]
+
+
+@contextmanager
+def _advised() -> Iterator[None]:
+    """Say what to do when a cluster cannot work for us."""
+    try:
+        yield
+    except CancelledError as error:
+        raise RuntimeError(
+            "The Dask cluster, or the client's connection to it, was lost. Connect a client, load the data with it, "
+            "and fit again."
+        ) from error
+    except Exception as error:
+        if isinstance(error, ValueError) and str(error).startswith("Missing dependency"):
+            raise ValueError(_UNREACHABLE.format(name="The data")) from error
+        if _lacks_package(error):
+            raise ModuleNotFoundError(
+                "unisvm is not installed on all workers of the Dask cluster, or not on its scheduler. Install the same "
+                "version there as here, for instance by client.register_plugin(distributed.PipInstall(['unisvm'])) "
+                "and the same with distributed.SchedulerPlugin where the scheduler lacks it, and fit again.",
+                name="unisvm",
+            ) from error
+        raise
+
+
+def _lacks_package(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "unisvm":
+            return True
+        error = error.__cause__
+    return False
+
+
+def check_reachable(name: str, collection: Any) -> None:
+    """Raise when a collection holds results of a cluster that cannot be asked for them."""
+    try:
+        from distributed import futures_of
+    except ImportError:
+        return
+    futures = futures_of(collection)
+    if futures and (any(future.cancelled() for future in futures) or client() is None):
+        raise ValueError(_UNREACHABLE.format(name=name))
+
+
+# ------------------------------------------------------------------ a cluster
+
+
+def client() -> Any:
+    """The client of the cluster that does the work; None if this process does."""
+    owner = getattr(get_scheduler(), "__self__", None)
+    return owner if hasattr(owner, "who_has") else None
+
+
+def workers() -> dict[str, int]:
+    """The threads of each worker; empty if this process does the work."""
+    at_work = client()
+    return {} if at_work is None else dict(at_work.nthreads())
+
+
+def holders(kept: Sequence[Any]) -> list[str | None]:
+    """On which worker each of the kept results is; None if it is on none, as after a loss."""
+    from distributed import futures_of
+
+    futures = [futures_of(result)[0] for result in kept]
+    where = client().who_has(futures)
+    return [next(iter(where.get(future.key, ())), None) for future in futures]
+
+
+def keep_on(places: Sequence[str], tasks: Sequence[Any]) -> list[Any]:
+    """As `keep`, each task on a worker, or on another one if that is lost."""
+    at_work = client()
+    done: list[Any] = [None] * len(tasks)
+    with _advised():
+        for place in dict.fromkeys(places):
+            own = [i for i, other in enumerate(places) if other == place]
+            started = at_work.persist([tasks[i] for i in own], workers=[place], allow_other_workers=True)
+            for i, result in zip(own, started, strict=True):
+                done[i] = result
+    return done
+
+
+def shares(sizes: np.ndarray, present: Sequence[str | None], threads: dict[str, int]) -> list[str]:
+    """A worker for each block, so that all have about as many rows a thread; blocks stay where they are if they can.
+
+    Parameters
+    ----------
+    sizes : ndarray
+        How many rows the blocks have.
+    present : sequence of str or None
+        Where they are now.
+    threads : dict
+        The workers and their threads.
+    """
+    quota = sizes.sum() / sum(threads.values())
+    load = dict.fromkeys(threads, 0.0)
+    places: list[Any] = [None] * len(sizes)
+    largest_first = np.argsort(-sizes, kind="stable").tolist()
+    for i in largest_first:
+        worker = present[i]
+        if worker in load and load[worker] + sizes[i] / 2 <= quota * threads[worker]:
+            places[i] = worker
+            load[worker] += sizes[i]
+    for i in largest_first:
+        if places[i] is None:
+            places[i] = min(load, key=lambda worker: (load[worker] + sizes[i]) / threads[worker])
+            load[places[i]] += sizes[i]
+    return places
