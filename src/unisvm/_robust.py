@@ -63,7 +63,8 @@ def _reaching(share: float, values: np.ndarray, weights: np.ndarray, below: floa
     """
     order = np.argsort(values, kind="stable")
     reached = below + np.cumsum(weights[order])
-    return float(values[order[min(np.searchsorted(reached, share * total), len(values) - 1)]])
+    place = int(np.searchsorted(reached, share * total))
+    return float(values[order[min(place, len(values) - 1)]])
 
 
 def _medians_of_blocks(blocks, centre: np.ndarray | None) -> np.ndarray:
