@@ -23,7 +23,14 @@ M = 4000
 X, y = make_moons(M, noise=0.3, random_state=0)
 WAVE = np.sin(3 * X[:, 0]) + X[:, 1]
 SETTINGS = {"rank": 30, "random_state": 0, "gamma": 1.0}
-LOCAL = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+LOCAL = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def patient_clusters():
+    """A local cluster gives up a worker that is not back after this time, even if it is just being started again."""
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}):
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -99,9 +106,18 @@ def test_workers_that_are_killed(client, tmp_path):
     fitted = model(dies_once(flags[0], rbf_kernel), dies_once(flags[1], square)).fit(rows_in(8), WAVE)
     assert not any(flag.exists() for flag in flags)
     client.wait_for_workers(2, timeout=60)
-    # both lived through nothing: a death in the build, and one in a sweep
-    assert len(set(pids.values()) & set(client.run(os.getpid).values())) <= 1
+    # one died in the build, and one in a sweep
+    assert set(pids.values()) != set(client.run(os.getpid).values())
     same_model(fitted, expected)
+
+
+def test_all_workers_die(client):
+    store = Blocks(rows_in(8), y.astype(float)).stores(lambda y, weights: (y[:, None], weights), 1)
+    features = store.build(kernels.RBF(1.0).against(X[:20]), 20)
+    before = store.reduce(lambda features, targets, weights: (features.T @ targets,), features, spread=False)
+    client.run(lambda: os.kill(os.getpid(), signal.SIGKILL), on_error="ignore")
+    after = store.reduce(lambda features, targets, weights: (features.T @ targets,), features, spread=False)
+    np.testing.assert_array_equal(before, after)
 
 
 def test_a_worker_that_comes_late_gets_its_share():

@@ -46,15 +46,17 @@ class Features:
         self.itemsize = itemsize
         self._stores = stores
         self._sizes = sizes
-        self._sent = send(block)
+        # kept, so that it is not bound to a worker as the blocks are
+        (self._sent,) = keep([send(block)])
         self._workers = tasks.workers()
-        if self._workers:
+        building = [self._build(i) for i in range(len(stores))]
+        if len(self._workers) > 1:
             places = tasks.shares(sizes, tasks.holders(stores), self._workers)
-            self._blocks = tasks.keep_on(places, [self._build(i) for i in range(len(stores))])
+            self._blocks = tasks.keep_on(places, building)
         else:
-            self._blocks = keep([self._build(i) for i in range(len(stores))])
-        # they are needed at once, and a block that cannot be built should say so now
-        answers([task(_nothing, block) for block in self._blocks])
+            self._blocks = keep(building)
+            # a block that cannot be built should say so now
+            tasks.finish(self._blocks)
 
     def blocks(self) -> list[Any]:
         """The blocks. When workers have come or gone, they are shared out anew: Dask moves nothing so large by itself.
@@ -301,10 +303,6 @@ def _chosen(store: MemoryRows, part: Sent, indices: np.ndarray):
 
 def _build(store: MemoryRows, block: Sent, width: int) -> Built:
     return Built(store, store.build(block.content, width))
-
-
-def _nothing(built: Built) -> None:
-    return None
 
 
 def _reduce(built: Built, block: Sent, n_columns: int) -> list[np.ndarray]:

@@ -52,6 +52,15 @@ def keep(tasks: Sequence[Any]) -> list[Any]:
         return list(persist(*tasks))
 
 
+def finish(kept: Sequence[Any]) -> None:
+    """Wait until the kept tasks are done; raises what they raise."""
+    answers([task(_nothing, result) for result in kept])
+
+
+def _nothing(result: Any) -> None:
+    return None
+
+
 def joined(parts: list[Any], join: Callable[[list[Any]], Any]) -> Any:
     """What `join` makes of all parts, a few at a time."""
     while len(parts) > 1:
@@ -126,7 +135,9 @@ def holders(kept: Sequence[Any]) -> list[str | None]:
 
 
 def keep_on(places: Sequence[str], tasks: Sequence[Any]) -> list[Any]:
-    """As `keep`, each task on a worker, or on another one if that is lost."""
+    """As `keep`, each task on a worker, or on another one if that is lost; they are done when this returns."""
+    from distributed import futures_of
+
     at_work = client()
     done: list[Any] = [None] * len(tasks)
     with _advised():
@@ -135,6 +146,11 @@ def keep_on(places: Sequence[str], tasks: Sequence[Any]) -> list[Any]:
             started = at_work.persist([tasks[i] for i in own], workers=[place], allow_other_workers=True)
             for i, result in zip(own, started, strict=True):
                 done[i] = result
+        finish(done)
+        # From now on they may be done again anywhere. A task that is bound to a worker waits for it for ever if it is
+        # lost at a time when there is no other.
+        keys = [futures_of(result)[0].key for result in done]
+        at_work.sync(at_work.scheduler.set_restrictions, worker=dict.fromkeys(keys))
     return done
 
 
