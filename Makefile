@@ -16,7 +16,7 @@ test: $(VENV)/for-work
 	$(PYTHON) -m pytest -n 2 -q
 
 #: fits that are too large for the tests: on disk, on a cluster
-SCALE := disk cluster
+SCALE := disk cluster resume
 
 test-scale: $(VENV)/for-work
 	set -e; for script in $(SCALE); do PYTHONPATH=benchmarks $(PYTHON) -m scale.$$script; done

@@ -59,7 +59,7 @@ def fit(folder: Path, where: str, rank: int, chunk: int) -> None:
         from distributed import Client, LocalCluster
 
         with (
-            LocalCluster(n_workers=WORKERS, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=WORKERS, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
             Client(cluster),
         ):
             cluster.scheduler.add_plugin(counter_of_tasks(counts))

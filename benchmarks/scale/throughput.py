@@ -80,7 +80,7 @@ def seconds_a_task(rank: int, n_blocks: tuple[int, int] = (32, 288), repeats: in
 
     sweep, here, there, clock, sent = a_sweep(rank), [], [], [], []
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         for n in n_blocks:

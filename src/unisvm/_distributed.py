@@ -37,20 +37,32 @@ def refuse_collections(X) -> None:
     """Raise when X is a collection, where that cannot be."""
     if is_dask(X):
         raise TypeError(
-            "X is a Dask collection, which a search cannot be fitted to. Search on a sample in memory, such as "
+            "X is a Dask collection, which a path cannot be computed for. Give a sample in memory, such as "
             "X[:100_000].compute() of an array or X.sample(frac=0.01).compute() of a DataFrame, and fit "
             "UniSVMClassifier or UniSVMRegressor to all rows with the parameters found."
         )
 
 
+def draw(
+    X, y, sample_weight, n_rows: int, rng: np.random.RandomState
+) -> tuple[np.ndarray, Any, np.ndarray, np.ndarray]:
+    """Numbers of at most so many rows of collections, drawn evenly, and these rows with targets and weights."""
+    numbers, rows, targets, weights = Blocks(X, y, sample_weight).draw(n_rows, rng)
+    return numbers, _named(rows, getattr(X, "columns", None)), targets, weights
+
+
 def _check_columns(estimator: BaseUniSVM, n_features: int, names, *, reset: bool) -> None:
     """Have scikit-learn note how many columns there are, and their names, or compare them with what it noted."""
-    row: Any = np.zeros((1, n_features))
-    if names is not None:
-        import pandas as pd
+    validate_data(estimator, _named(np.zeros((1, n_features)), names), reset=reset)
 
-        row = pd.DataFrame(row, columns=names)
-    validate_data(estimator, row, reset=reset)
+
+def _named(rows: np.ndarray, names) -> Any:
+    """Rows as a DataFrame, if their columns have names."""
+    if names is None:
+        return rows
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=names)
 
 
 def _check_possible(estimator: BaseUniSVM) -> None:

@@ -20,9 +20,8 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from unisvm import kernels, losses
+from unisvm import _distributed, kernels, losses
 from unisvm._checks import check_number, is_integer, one_of
-from unisvm._distributed import refuse_collections
 from unisvm._estimator import BaseUniSVM
 from unisvm._folds import Splits
 from unisvm._inputs import check_rows
@@ -30,7 +29,10 @@ from unisvm._report import Report
 from unisvm._search import Scores, Task, search
 from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.rows import MemoryRows
+from unisvm.rows.collections import is_dask
 
+# of rows on Dask, so many are searched on
+_SEARCHED_ROWS = 50_000
 # how far apart values of the default range of gamma are
 _GAMMA_FACTOR = 4.0
 
@@ -169,8 +171,16 @@ class BaseSearch(BaseEstimator):
 
     def _fit(self, X, y, sample_weight, params: dict[str, Any]) -> tuple[Scores, Task]:
         """Search the grid and refit; the scores and what they are about."""
-        refuse_collections(X)
         axes = self._check()
+        every_row = None
+        self.__dict__.pop("searched_rows_", None)
+        if is_dask(X):
+            if params:
+                raise ValueError(f"{', '.join(params)}: not for rows on Dask, of which a sample is searched on.")
+            every_row = X, y, sample_weight
+            rng = check_random_state(self.random_state)
+            self.searched_rows_, X, y, weights = _distributed.draw(*every_row, _SEARCHED_ROWS, rng)
+            sample_weight = None if sample_weight is None else weights
         X, y = self._validate(X, y)
         task = self._plan(axes.losses[0], X, y, sample_weight, params)
         gammas = _multiples(axes.gammas, X, task.weights) if isinstance(axes.gammas, int) else axes.gammas
@@ -193,7 +203,7 @@ class BaseSearch(BaseEstimator):
             self.__dict__.pop(name, None)
         if self.refit:
             started = perf_counter()
-            self.best_estimator_ = self._refit(X, y, sample_weight, task, scores.model)
+            self.best_estimator_ = self._refit(*(every_row or (X, y, sample_weight)), task, scores.model)
             self.refit_time_ = perf_counter() - started
             self.n_iter_ = self.best_estimator_.n_iter_
         return scores, task
@@ -274,7 +284,7 @@ class BaseSearch(BaseEstimator):
             raise AttributeError(
                 f"{type(self).__name__} was fitted with refit=False: there is nothing to predict with."
             )
-        return check_rows(self, X)
+        return X if is_dask(X) else check_rows(self, X)
 
     def predict(self, X):
         """What the best estimator predicts.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from unisvm import _distributed
 from unisvm._checks import one_of
 from unisvm._inputs import check_rows_and_targets
 from unisvm._selection import BaseSearch
 from unisvm.calibration import METHODS, Calibration
 from unisvm.classifier import UniSVMClassifier, signs_of
 from unisvm.regressor import UniSVMRegressor
+from unisvm.rows.collections import is_dask
 
 
 class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
@@ -154,7 +156,9 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, path, or Dask collection
+            Of rows on Dask, at most 50,000 are searched on, drawn evenly; `searched_rows_` has their numbers, and the
+            refit is on all rows.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Labels of any type, or a multilabel indicator matrix.
         sample_weight : array-like of shape (n_samples,), optional
@@ -223,6 +227,10 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
+        if is_dask(X):
+            return _distributed.lazily(
+                self, "predict_proba", X, dtype=np.dtype(np.float64), n_columns=len(self.classes_)
+            )
         decision = self.decision_function(X)
         columns = decision[:, None] if decision.ndim == 1 else decision
         return self.calibration_.probabilities(columns, exclusive=not self.best_estimator_._multilabel)
@@ -351,7 +359,9 @@ scratch_dir, n_jobs, verbose, random_state
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, path, or Dask collection
+            Of rows on Dask, at most 50,000 are searched on, drawn evenly; `searched_rows_` has their numbers, and the
+            refit is on all rows.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows, in training and in scores by a scorer that takes them, as in `GridSearchCV`. With

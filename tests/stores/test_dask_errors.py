@@ -10,7 +10,7 @@ from dask import delayed
 from sklearn.datasets import make_moons
 
 import unisvm
-from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, UniSVMRegressorCV
+from unisvm import UniSVMClassifier, UniSVMRegressor
 from unisvm.rows.dask import DaskRows
 
 X, y = make_moons(200, noise=0.2, random_state=0)
@@ -128,12 +128,14 @@ def test_rows():
     refused("rows of positive weight", weights=silent, model=UniSVMClassifier(landmarks=np.array([7, 9])))
 
 
-@pytest.mark.parametrize("search", [UniSVMClassifierCV, UniSVMRegressorCV])
-def test_searches(search):
-    with pytest.raises(TypeError, match=r"search cannot be fitted to.*sample in memory"):
-        search().fit(UNREAD, TARGET)
-    with pytest.raises(TypeError, match="search cannot be fitted to"):
+def test_a_path_needs_its_rows_here():
+    with pytest.raises(TypeError, match=r"path cannot be computed for.*sample in memory"):
         unisvm.path(UNREAD, TARGET)
+
+
+def test_a_checkpoint_needs_its_rows_here(tmp_path):
+    refused("checkpoint=.*Use None", model=UniSVMClassifier(checkpoint=tmp_path / "kept"))
+    assert not (tmp_path / "kept").exists()
 
 
 def test_an_error_in_a_block_of_the_user_is_his_own():

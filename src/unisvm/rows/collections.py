@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
+from unisvm.rows import sampling
 from unisvm.rows.memory import MemoryRows
 
 DTYPES = [np.float64, np.float32]
@@ -46,8 +47,9 @@ class Blocks:
     """
 
     def __init__(self, X, y, sample_weight=None):
-        from unisvm.rows.tasks import answers, keep, task
+        from unisvm.rows.tasks import answers, check_installed, keep, task
 
+        check_installed()
         if y is None:
             raise ValueError("The target y is None, but a fit needs it.")
         X_parts = parts_of("X", X, columns=True)
@@ -93,6 +95,22 @@ class Blocks:
 
         sent = send((function, args))
         return answers([task(_of_targets, block, sent) for block in self._blocks])
+
+    def draw(self, n_rows: int, rng: np.random.RandomState) -> tuple[np.ndarray, Any, np.ndarray, np.ndarray]:
+        """Numbers of at most so many rows, drawn evenly and in rising order, and the rows, targets and weights."""
+        from unisvm.rows.tasks import answers, task
+
+        ends = np.cumsum(self.lengths)
+        total = int(ends[-1])
+        numbers = np.arange(total) if n_rows >= total else np.sort(sampling.distinct(total, n_rows, rng))
+        own = np.split(numbers, np.searchsorted(numbers, ends[:-1]))
+        chosen = [
+            (i, part - low) for i, (part, low) in enumerate(zip(own, ends - self.lengths, strict=True)) if len(part)
+        ]
+        found = answers([task(_some_rows, self._blocks[i], part) for i, part in chosen])
+        X, y, weights = zip(*found, strict=True)
+        rows = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.concatenate(X)
+        return numbers, rows, np.concatenate(y), np.concatenate(weights)
 
     def stores(self, specify: Callable[..., tuple[np.ndarray, np.ndarray]], n_threads: int):
         """A store of the rows whose weight is positive; `specify(y, weights)` gives targets and weights of a block."""
@@ -239,6 +257,11 @@ def _store(block, specify) -> MemoryRows:
     if len(present) < len(weights):
         X, targets, weights = X[present], targets[present], weights[present]
     return MemoryRows(X, np.ascontiguousarray(targets, dtype=X.dtype), weights, present=present)
+
+
+def _some_rows(block, numbers: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    X, y, weights = block
+    return X[numbers], y[numbers], weights[numbers]
 
 
 def _length(store) -> int:

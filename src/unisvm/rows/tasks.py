@@ -18,6 +18,10 @@ _UNREACHABLE = (
     "{name} holds results on a Dask cluster that is gone, or to which there is no client here. Connect one by "
     "distributed.Client(address), load the data with it again, and keep it open during the fit."
 )
+_NOT_INSTALLED = (
+    "unisvm is not installed on all workers of the Dask cluster, or not on its scheduler. Install the same version "
+    "there as here, for instance by client.register_plugin(distributed.PipInstall(['unisvm'])), and fit again."
+)
 
 
 class Sent:
@@ -82,12 +86,7 @@ def _advised() -> Iterator[None]:
         if isinstance(error, ValueError) and str(error).startswith("Missing dependency"):
             raise ValueError(_UNREACHABLE.format(name="The data")) from error
         if _lacks_package(error):
-            raise ModuleNotFoundError(
-                "unisvm is not installed on all workers of the Dask cluster, or not on its scheduler. Install the same "
-                "version there as here, for instance by client.register_plugin(distributed.PipInstall(['unisvm'])) "
-                "and the same with distributed.SchedulerPlugin where the scheduler lacks it, and fit again.",
-                name="unisvm",
-            ) from error
+            raise ModuleNotFoundError(_NOT_INSTALLED, name="unisvm") from error
         raise
 
 
@@ -108,6 +107,23 @@ def check_reachable(name: str, collection: Any) -> None:
     futures = futures_of(collection)
     if futures and (any(future.cancelled() for future in futures) or client() is None):
         raise ValueError(_UNREACHABLE.format(name=name))
+
+
+def check_installed() -> None:
+    """Raise when a worker of the cluster lacks this package: it could not even say so of the tasks it gets."""
+    at_work = client()
+    if at_work is None:
+        return
+
+    def is_there() -> bool:
+        # sent by value, since it is not found under its name
+        from importlib.util import find_spec
+
+        return find_spec("unisvm") is not None
+
+    lacking = [worker for worker, there in at_work.run(is_there).items() if not there]
+    if lacking:
+        raise ModuleNotFoundError(f"{_NOT_INSTALLED} Workers that lack it: {', '.join(lacking[:5])}.", name="unisvm")
 
 
 # ------------------------------------------------------------------ a cluster
