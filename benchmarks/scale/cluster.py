@@ -152,8 +152,8 @@ def report(options, process: dict, cluster: dict, one: np.ndarray, other: np.nda
         ),
         "",
         f"The cluster takes {cluster['seconds'] / process['seconds']:.2f} × the time of one process (at most 1.5 is "
-        f"the aim), and {cluster['seconds_a_sweep'] / process['seconds_a_sweep']:.2f} × for each sweep. Sums are rounded "
-        "in another order, which in single precision leads to another answer within the tolerance. The "
+        f"the aim), and {cluster['seconds_a_sweep'] / process['seconds_a_sweep']:.2f} × for each sweep. Sums are "
+        "rounded in another order, which in single precision leads to another answer within the tolerance. The "
         f"objectives differ by {abs(cluster['objective'] / process['objective'] - 1):.0e}; {unequal.sum()} of "
         f"{len(unequal):,} predictions differ, the furthest at |f| = {np.abs(one[unequal]).max(initial=0):.0e}. "
         f"A sweep is {cluster['blocks']} tasks for blocks, {tree:.1f} for the tree of sums, and 1 for what is sent.",
