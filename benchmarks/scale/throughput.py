@@ -226,7 +226,8 @@ def _limits(sweep: float, task: float, latency: float) -> list[str]:
         many = 4 * compute
         shares.append(many / simulate(n, 2, many / 2, task, latency))
         lines.append(f"| {n} | " + " | ".join(f"{share:.0%}" for share in shares) + " |")
-    least = 10 * task / sweep
+    # blocks and the tree of their sums
+    least = 10 * 1.14 * task / sweep
     lines += [
         "",
         f"The scheduler keeps up as long as a sweep computes longer than its tasks take to hand out: with b blocks to "
