@@ -126,10 +126,10 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, path, or Dask collection
             float32 stays float32. For a precomputed kernel, the square kernel matrix. A path is that of a .npy file, of
             a Parquet file or a folder of them, or of a text file of LIBSVM. Rows in files stay there, and are read by
-            blocks.
+            blocks; those on Dask stay where their blocks are.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), path of a .npy file, or name of a column
             It may be the name of a column of a Parquet file, and be left out for a file of LIBSVM, which has the
             targets.
