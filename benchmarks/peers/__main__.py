@@ -8,11 +8,13 @@ python -m peers --report            only write the report again
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from rich.progress import Progress
@@ -20,6 +22,7 @@ from rich.progress import Progress
 from peers import report
 from peers.jobs import Job, every_job
 from peers.machine import describe
+from peers.worker import READY
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
 
@@ -35,13 +38,20 @@ def run(job: Job, threads: int, limit: float) -> dict:
     if shutil.which("taskset"):
         processors = sorted(os.sched_getaffinity(0))[:threads]
         command = ["taskset", "--cpu-list", ",".join(map(str, processors)), *command]
-    try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit, check=False)
-    except subprocess.TimeoutExpired:
-        return {"stopped_after": limit}
-    if done.returncode:
-        return {"skipped": "failed: " + (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]}
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True)
+        # loading and warming up do not count, and some libraries talk meanwhile
+        said = list(itertools.takewhile(lambda line: line.strip() != READY, process.stdout))
+        try:
+            said += process.communicate(timeout=limit)[0].splitlines()
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            return {"stopped_after": limit}
+        if process.returncode:
+            errors.seek(0)
+            return {"skipped": "failed: " + (errors.read().strip().splitlines() or [f"exit {process.returncode}"])[-1]}
+    return json.loads(said[-1])
 
 
 def save(path: Path, machine: dict, results: list[dict]) -> None:
@@ -58,7 +68,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="*", help="only these parts: main, rank, rows, losses")
     parser.add_argument("--repeats", type=int, help="at most so many repeats")
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
-    parser.add_argument("--limit", type=float, default=1800, help="seconds after which a run is stopped")
+    parser.add_argument("--limit", type=float, default=1800, help="seconds of fitting after which a run is stopped")
     parser.add_argument("--report", action="store_true", help="run nothing, write the report again")
     parser.add_argument("--folder", type=Path, default=FOLDER)
     options = parser.parse_args()

@@ -13,6 +13,8 @@ from peers.systems import SYSTEMS
 from peers.tasks import CLASSIFICATION, TASKS
 
 _WARM_UP_ROWS = 1000
+#: what is said when all is loaded and the fit begins
+READY = "ready"
 
 
 def peak_megabytes() -> float:
@@ -41,6 +43,7 @@ def measure(task_name: str, system_name: str, options: dict) -> dict:
     warm_up(system, task, options, X, y)
     before = peak_megabytes()
     model = system.make(task, len(y), **options)
+    print(READY, flush=True)
     started = perf_counter()
     model.fit(X, y)
     fitted = perf_counter()

@@ -1,7 +1,7 @@
 """A checkerboard fitted by two processes of a Dask cluster, beside the same fit by two threads of one process.
 
 python -m scale.cluster                    3,000,000 rows, rank 300
-python -m scale.cluster --rows 300000 --rank 100 --chunk 20000
+python -m scale.cluster --rows 300000 --rank 100 --chunk 20000 --dtype float32
 python -m scale.cluster --write docs/scaling.md
 """
 
@@ -24,12 +24,12 @@ from scale.page import write
 WORKERS = 2
 
 
-def load(folder: Path, name: str, low: int, high: int) -> np.ndarray:
+def load(folder: Path, name: str, dtype: str, low: int, high: int) -> np.ndarray:
     """Rows of a file, read by whoever needs them."""
-    return np.array(np.load(folder / f"{name}_train.npy", mmap_mode="r")[low:high])
+    return np.load(folder / f"{name}_train.npy", mmap_mode="r")[low:high].astype(dtype)
 
 
-def lazily(folder: Path, name: str, chunk: int):
+def lazily(folder: Path, name: str, dtype: str, chunk: int):
     """A Dask array of a file."""
     import dask.array as da
     from dask import delayed
@@ -37,13 +37,13 @@ def lazily(folder: Path, name: str, chunk: int):
     file = np.load(folder / f"{name}_train.npy", mmap_mode="r")
     bounds = [(low, min(low + chunk, len(file))) for low in range(0, len(file), chunk)]
     parts = [
-        da.from_delayed(delayed(load)(folder, name, low, high), (high - low, *file.shape[1:]), dtype=file.dtype)
+        da.from_delayed(delayed(load)(folder, name, dtype, low, high), (high - low, *file.shape[1:]), dtype=dtype)
         for low, high in bounds
     ]
     return da.concatenate(parts)
 
 
-def fit(folder: Path, where: str, rank: int, chunk: int) -> None:
+def fit(folder: Path, where: str, rank: int, dtype: str, chunk: int) -> None:
     """Fit in this process or on a cluster that it starts, and say how it went."""
     from unisvm import UniSVMClassifier
 
@@ -51,7 +51,7 @@ def fit(folder: Path, where: str, rank: int, chunk: int) -> None:
     model = UniSVMClassifier(C=1 / (2e-7 * n_rows), gamma=16.0, rank=rank, rank_tol=0.0, random_state=0, n_jobs=WORKERS)
     counts: Counter[str] = Counter()
     if where == "process":
-        X, y = (np.load(folder / f"{name}_train.npy") for name in "Xy")
+        X, y = (np.load(folder / f"{name}_train.npy").astype(dtype) for name in "Xy")
         started = perf_counter()
         model.fit(X, y)
         seconds = perf_counter() - started
@@ -64,9 +64,9 @@ def fit(folder: Path, where: str, rank: int, chunk: int) -> None:
         ):
             cluster.scheduler.add_plugin(counter_of_tasks(counts))
             started = perf_counter()
-            model.fit(lazily(folder, "X", chunk), lazily(folder, "y", chunk))
+            model.fit(lazily(folder, "X", dtype, chunk), lazily(folder, "y", dtype, chunk))
             seconds = perf_counter() - started
-    test = np.load(folder / "X_test.npy")
+    test = np.load(folder / "X_test.npy").astype(dtype)
     np.save(folder / f"decision_{where}.npy", model.decision_function(test))
     n_blocks = -(-n_rows // chunk)
     print(
@@ -109,19 +109,20 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=3_000_000)
     parser.add_argument("--rank", type=int, default=300)
     parser.add_argument("--chunk", type=int, default=375_000, help="rows to a block")
+    parser.add_argument("--dtype", choices=["float32", "float64"], default="float64")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the figures into this page")
     parser.add_argument("--fit", choices=["process", "cluster"], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.fit:
-        fit(options.folder, options.fit, options.rank, options.chunk)
+        fit(options.folder, options.fit, options.rank, options.dtype, options.chunk)
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         generate(folder, options.rows)
         results = {}
         for where in ("process", "cluster"):
-            arguments = ["--fit", where, "--folder", str(folder)]
+            arguments = ["--fit", where, "--folder", str(folder), "--dtype", options.dtype]
             results[where] = run([*arguments, "--rank", str(options.rank), "--chunk", str(options.chunk)])
             print(where, json.dumps(results[where]), flush=True)
         decisions = [np.load(folder / f"decision_{where}.npy") for where in ("process", "cluster")]
@@ -141,7 +142,7 @@ def report(options, process: dict, cluster: dict, one: np.ndarray, other: np.nda
         (f"{WORKERS} processes of one thread, {cluster['blocks']} blocks", cluster),
     ]
     lines = [
-        f"{options.rows:,} rows, rank {options.rank}, float32:",
+        f"{options.rows:,} rows, rank {options.rank}, {options.dtype}:",
         "",
         "| | seconds | sweeps | seconds a sweep | accuracy |",
         "|---|---|---|---|---|",
@@ -153,7 +154,7 @@ def report(options, process: dict, cluster: dict, one: np.ndarray, other: np.nda
         "",
         f"The cluster takes {cluster['seconds'] / process['seconds']:.2f} × the time of one process (at most 1.5 is "
         f"the aim), and {cluster['seconds_a_sweep'] / process['seconds_a_sweep']:.2f} × for each sweep. Sums are "
-        "rounded in another order, which in single precision leads to another answer within the tolerance. The "
+        "rounded in another order, which in single precision may lead to another answer within the tolerance. The "
         f"objectives differ by {abs(cluster['objective'] / process['objective'] - 1):.0e}; {unequal.sum()} of "
         f"{len(unequal):,} predictions differ, the furthest at |f| = {np.abs(one[unequal]).max(initial=0):.0e}. "
         f"A sweep is {cluster['blocks']} tasks for blocks, {tree:.1f} for the tree of sums, and 1 for what is sent.",

@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array
 
 from unisvm import checkpoint, fingerprint, kernels, landmarks, losses, solvers
 from unisvm._checks import check_number, is_integer, one_of
 from unisvm._kernel_estimator import KernelEstimator
+from unisvm._prepared import WORTH_A_PILOT, Landmarks, Prepared, bytes_of_moments, second_moments
 from unisvm._report import Report
 from unisvm.checkpoint import Arrays, Stages
-from unisvm.features import FeatureMap, GramSample, gram_of_all, gram_sample
+from unisvm.features import FeatureMap, GramSample
 from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
 from unisvm.rows import MemoryRows
@@ -30,22 +29,8 @@ from unisvm.solvers import History, Result, StopReason
 from unisvm.solvers.pilot import explore
 from unisvm.solvers.result import Start
 
-# A majoriser from all rows is worth no more multiplications than this.
-_EXACT_GRAM_COST = 4e9
-_LEAST_SAMPLE = 1000
-# A sample of at most this share of the rows is solved first, as a guide.
-_WORTH_A_PILOT = 0.5
 # Parameters that another run may have otherwise and still go on: they change no more of a model than its rounding.
 _FREE = ("memory_limit", "scratch_dir", "checkpoint", "n_jobs", "verbose")
-
-
-class _Landmarks(NamedTuple):
-    """Landmarks as row numbers of X and of the store, None where they are not rows of it; as points and as rows."""
-
-    numbers: np.ndarray | None
-    stored: np.ndarray | None
-    points: Any
-    vectors: Any
 
 
 class Problem(NamedTuple):
@@ -63,35 +48,6 @@ class Problem(NamedTuple):
     def to_training_units(self, values: np.ndarray) -> np.ndarray:
         """Values of f from values in the units of y."""
         return (values - self.centre) / self.scale
-
-
-class Prepared(NamedTuple):
-    """All that a fit needs before it knows C: the landmarks, and the features of the rows with their moments."""
-
-    kernel: kernels.Kernel
-    chosen: _Landmarks
-    feature_map: FeatureMap
-    features: Any
-    sample: GramSample
-
-    def state(self) -> Arrays:
-        """What `model` needs of it, as arrays, but for the kernel and the rows."""
-        stored = {} if self.chosen.stored is None else {"stored": self.chosen.stored}
-        return stored | {"kept": self.feature_map.kept, "trace_error": np.array(self.sample.trace_error)}
-
-    def model(self, dual: np.ndarray, intercept: np.ndarray) -> dict[str, Any]:
-        """The attributes of an estimator with these coefficients, a column for each function."""
-        numbers = self.chosen.numbers
-        landmark_rows = None if numbers is None else numbers[self.feature_map.kept]
-        return {
-            "kernel_": self.kernel,
-            "landmarks_": landmark_rows,
-            "landmark_vectors_": landmark_rows if self.kernel.points_are_numbers else self.feature_map.points,
-            "dual_coef_": np.ascontiguousarray(dual.T),
-            "intercept_": intercept,
-            "rank_": self.feature_map.rank,
-            "trace_error_": self.sample.trace_error,
-        }
 
 
 class BaseUniSVM(KernelEstimator):
@@ -195,7 +151,7 @@ class BaseUniSVM(KernelEstimator):
                     start = Start(self._present_function(objective, prepared, problem) if warm else None)
                     if (
                         sample.rows is not None
-                        and sample.rows.n_rows <= _WORTH_A_PILOT * rows.n_rows
+                        and sample.rows.n_rows <= WORTH_A_PILOT * rows.n_rows
                         and not loss.is_quadratic
                     ):
                         start = explore(objective, majoriser, sample, start)
@@ -267,16 +223,21 @@ class BaseUniSVM(KernelEstimator):
             if moments is not None:
                 return Prepared(kernel, chosen, feature_map, features, GramSample.from_state(moments))
             numbers = None if chosen.stored is None else chosen.stored[feature_map.kept]
-            sample = _second_moments(
+            sample = second_moments(
                 rows, feature_map, features, solver, rng, numbers, quadratic=quadratic, with_rows=with_rows
             )
         return Prepared(kernel, chosen, feature_map, features, sample)
 
-    def _kernel_and_landmarks(self, rows, every_row, rng, known: Arrays | None) -> tuple[kernels.Kernel, _Landmarks]:
+    def _kernel_and_landmarks(self, rows, every_row, rng, known: Arrays | None) -> tuple[kernels.Kernel, Landmarks]:
         """The kernel with its gamma as a number, and the landmarks; `known` is what a checkpoint tells of them."""
         kernel = self._requested_kernel().resolve(rows.n_features, rows.variance)
         stored = None if known is None else known.get("stored")
-        return kernel, self._landmarks(rows, kernel, every_row, rng, stored)
+        if not isinstance(self.landmarks, str):
+            return kernel, Landmarks.given(self.landmarks, rows, kernel, every_row)
+        if stored is None:
+            rank = rows.n_rows if self.rank is None else self.rank
+            stored = landmarks.choose(self.landmarks, rows, kernel, rank, self.rank_tol, rng)
+        return kernel, Landmarks.of_store(rows, kernel, rows.numbers(stored), stored)
 
     # ------------------------------------------------------------------ checkpoints
 
@@ -331,48 +292,13 @@ class BaseUniSVM(KernelEstimator):
             stacklevel=3,
         )
 
-    def _landmarks(self, rows, kernel, every_row, rng, stored: np.ndarray | None = None) -> _Landmarks:
-        """The landmarks, by the rule or as given; `stored` are those that the rule has chosen before."""
-        given = self.landmarks
-        if isinstance(given, str):
-            if stored is None:
-                rank = rows.n_rows if self.rank is None else self.rank
-                stored = landmarks.choose(given, rows, kernel, rank, self.rank_tol, rng)
-            return _of_store(rows, kernel, rows.numbers(stored), stored)
-        given = given if sparse.issparse(given) else np.asarray(given)
-        if given.ndim == 1 and np.issubdtype(given.dtype, np.integer) and len(given):
-            n_given = rows.n_given if every_row is None else every_row.shape[0]
-            if given.min() < 0 or given.max() >= n_given:
-                raise ValueError(
-                    f"Landmark indices must be row numbers from 0 to {n_given - 1}; "
-                    f"got values from {given.min()} to {given.max()}."
-                )
-            numbers = np.unique(given)
-            stored = rows.locate(numbers)
-            if stored is not None:
-                return _of_store(rows, kernel, numbers, stored)
-            if every_row is None or self._is_precomputed():
-                raise ValueError("Landmarks given by their row numbers must be rows of positive weight here.")
-            vectors = every_row[numbers]
-            return _Landmarks(numbers, None, vectors, vectors)
-        if given.ndim != 2 or self._is_precomputed():
-            kinds = "row numbers (1-D integers)" + ("" if self._is_precomputed() else " or points (2-D)")
-            raise ValueError(
-                f"landmarks must be one of {', '.join(map(repr, landmarks.RULES))}, or an array of {kinds}; "
-                f"got an array of shape {given.shape} and type {given.dtype}."
-            )
-        points = check_array(given, accept_sparse="csr", dtype=rows.dtype, input_name="landmarks")
-        if points.shape[1] != rows.n_features:
-            raise ValueError(f"The landmarks have {points.shape[1]} columns, but X has {rows.n_features}.")
-        return _Landmarks(None, None, points, points)
-
     def _room_for_features(self, rows, rank: int, solver, beside: int) -> float:
         """Bytes that the features may take in memory. Raises when the rest does not fit into the limit."""
         limit = parse_memory(self.memory_limit)
         if limit is None:
             return np.inf
         size = rows.dtype.itemsize
-        needed = beside + self._beside_features(rows, rank)
+        needed = beside + bytes_of_moments(rows, rank)
         if solver.copies_of_features > 1:
             needed += solver.copies_of_features * rows.n_rows * rank * size
         if needed > limit:
@@ -383,11 +309,6 @@ class BaseUniSVM(KernelEstimator):
                 f"{readable(limit)}. Lower rank, or give X in float32."
             )
         return np.inf if solver.copies_of_features > 1 else limit - needed
-
-    @staticmethod
-    def _beside_features(rows, rank: int) -> int:
-        """Bytes of the majoriser and of the sample that it is made from."""
-        return 3 * 8 * rank**2 + min(_sample_size(rows.n_rows, rank), rows.n_rows) * rank * rows.dtype.itemsize
 
     def _can_start_warm(self, n_features: int, n_columns: int, own: dict[str, Any]) -> bool:
         """Whether the present function can be the start of a fit with so many columns, and means the same."""
@@ -410,12 +331,6 @@ class BaseUniSVM(KernelEstimator):
         return np.clip(1 - value / loss.bound, 0, 1) if np.isfinite(loss.bound) else 1 / (1 + value)
 
 
-def _of_store(rows, kernel: kernels.Kernel, numbers: np.ndarray, stored: np.ndarray) -> _Landmarks:
-    """Landmarks that are rows of the store."""
-    vectors = rows.take(stored)
-    return _Landmarks(numbers, stored, stored if kernel.points_are_numbers else vectors, vectors)
-
-
 def in_units_of_y(dual: np.ndarray, intercept: np.ndarray, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients and intercepts of functions of the problem, in the units of y."""
     return (dual * problem.scale).astype(dual.dtype), (intercept * problem.scale + problem.centre).astype(dual.dtype)
@@ -436,26 +351,6 @@ def _start_of(arrays: Arrays, A: float) -> Start:
     factor = arrays.get("coordinates")
     coordinates = None if factor is None else Majoriser.from_factor(factor, A)
     return Start(arrays.get("weights"), coordinates, int(arrays["n_sweeps"]))
-
-
-def _second_moments(
-    rows, feature_map: FeatureMap, features, solver, rng, landmarks, *, quadratic: bool, with_rows: bool
-) -> GramSample:
-    """What the majoriser is made from: a sample of the rows, or all of them if they are few or must be exact.
-
-    More rows save sweeps, up to 20 a landmark, and should take a small share of the time that all sweeps do: their
-    cost grows with the square of the rank, that of the sweeps with rows times rank.
-    """
-    m, r = rows.n_rows, feature_map.rank
-    n_sampled = _sample_size(m, r)
-    enough = not quadratic and n_sampled <= _WORTH_A_PILOT * m
-    if not with_rows and (solver.needs_exact_majoriser or (m * r**2 <= _EXACT_GRAM_COST and not enough)):
-        return gram_of_all(rows, feature_map, features)
-    return gram_sample(rows, feature_map, features, n_sampled, rng, landmarks)
-
-
-def _sample_size(m: int, r: int) -> int:
-    return max(int(np.clip(100 * m / r, 5 * r, 20 * r)), _LEAST_SAMPLE)
 
 
 def _outcome(result: Result) -> dict[str, Any]:

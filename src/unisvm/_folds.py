@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unisvm import kernels
-from unisvm._estimator import BaseUniSVM, Prepared, Problem, in_units_of_y
+from unisvm._estimator import BaseUniSVM, Problem, in_units_of_y
+from unisvm._prepared import Prepared
 from unisvm.grid import Layout, Stage
 from unisvm.losses.base import CLASSIFICATION, REGRESSION
 from unisvm.rows import MemoryRows

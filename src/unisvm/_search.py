@@ -14,8 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from unisvm import kernels, solvers
-from unisvm._estimator import BaseUniSVM, Prepared
+from unisvm._estimator import BaseUniSVM
 from unisvm._folds import Folds, Splits, attributes, fold, held_out, mean_model, remembering
+from unisvm._prepared import Prepared, bytes_of_moments
 from unisvm._report import Report
 from unisvm.grid import Grid, Stage
 from unisvm.losses.base import Loss
@@ -185,7 +186,7 @@ def _at_once(template: BaseUniSVM, folds: Folds, n_losses: int, n_gammas: int) -
     needed = beside + n_losses * each
     n_rows, size = folds.rows.n_rows, folds.rows.dtype.itemsize
     rank = n_rows if template.rank is None else min(template.rank, n_rows)
-    in_all = needed + n_rows * rank * size + template._beside_features(folds.rows, rank)
+    in_all = needed + n_rows * rank * size + bytes_of_moments(folds.rows, rank)
     fits = limit is None or at_once * max(in_all, needed / _SHARE_FOR_DECISIONS) <= limit
     return at_once if fits else 1
 

@@ -168,12 +168,11 @@ class Objective:
         return chosen.penalty * np.outer(scales**2, np.einsum("ij,ij->j", body, body)) + risks / chosen.total
 
     def _products(self, features: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        return multiply(features, dual) if dual.shape[1] == 1 else features @ dual
+        return multiply(features, dual)
 
     def _sweep(self, block, n_columns: int) -> list[np.ndarray]:
-        # BLAS takes a product with one column to the memory's limit; threads over blocks would wait for each other's
-        # Python. With more columns BLAS uses its threads badly, and the losses are worth sharing out.
-        return self.rows.reduce(block, self.features, n_columns=n_columns, spread=n_columns > 1)
+        # threads over blocks share out the losses as well, and round alike wherever the features are
+        return self.rows.reduce(block, self.features, n_columns=n_columns, spread=True)
 
     def residuals(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
         """What the loss is a function of."""
@@ -256,7 +255,7 @@ def unit_of(loss: Loss) -> float:
 
 def _gathered(features: np.ndarray, pull: np.ndarray) -> np.ndarray:
     """What the rows pull at each feature."""
-    return multiply(features.T, pull) if pull.shape[1] == 1 else features.T @ pull
+    return multiply(features.T, pull)
 
 
 def _weighted(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

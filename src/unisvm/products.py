@@ -16,7 +16,8 @@ from unisvm.rows.threads import has_one_thread
 def multiply(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """A @ B for two matrices of one precision; A is contiguous in either order."""
     if has_one_thread() or A.size == 0:
-        return A @ B
+        # threads over blocks wait longer for the interpreter's lock after matmul than after dot
+        return np.dot(A, B)
     gemm, gemv = get_blas_funcs(("gemm", "gemv"), (A, B))
     # the transpose of a matrix in the order of C is one in the order of Fortran, which needs no copy
     a, transposed = (A.T, 1) if A.flags.c_contiguous else (A, 0)

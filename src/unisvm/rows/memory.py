@@ -7,6 +7,7 @@ from collections.abc import Callable
 from copy import copy
 from functools import partial, reduce
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -248,10 +249,13 @@ class MemoryRows:
         length = int(np.clip(length, 64, 2**16))
         starts = range(0, self.n_rows, length)
         shares = np.array_split(np.asarray(starts), min(n_tasks or self.n_threads, len(starts)))
+        stop = Event()
 
         def share(lows: np.ndarray) -> Any:
             total = None
             for low in lows.tolist():
+                if stop.is_set():
+                    break
                 part = block(low, min(low + length, self.n_rows))
                 if part is None:
                     continue
@@ -262,7 +266,7 @@ class MemoryRows:
                         accumulated += array
             return total
 
-        return run([partial(share, lows) for lows in shares], self.n_threads)
+        return run([partial(share, lows) for lows in shares], self.n_threads, stop)
 
 
 def _in_small_pages(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:

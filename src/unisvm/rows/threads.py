@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, TypeVar
 
 from joblib import cpu_count, effective_n_jobs
@@ -99,8 +99,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
-def run(tasks: Iterable[Callable[[], T]], n_threads: int) -> list[T]:
-    """Results of the tasks, in order; the threads are spent on the tasks, or on the products inside a single one."""
+def run(tasks: Iterable[Callable[[], T]], n_threads: int, stop: Event | None = None) -> list[T]:
+    """Results of the tasks, in order; the threads are spent on the tasks, or on the products inside a single one.
+
+    When one fails, or the user interrupts, the others are not left running behind the caller's back: those
+    that have not begun are left out, `stop` is set for those that look at it, and they are waited for.
+    """
     tasks = list(tasks)
     if n_threads == 1 or len(tasks) == 1:
         with blas_threads(n_threads):
@@ -108,7 +112,11 @@ def run(tasks: Iterable[Callable[[], T]], n_threads: int) -> list[T]:
     with blas_threads(1):
         futures = [_pool(n_threads).submit(task) for task in tasks]
         try:
-            return [future.result() for future in futures]
+            wait(futures, return_when=FIRST_EXCEPTION)
         finally:
-            # when one has failed, the others are not left running behind the caller's back
+            if stop is not None:
+                stop.set()
+            for future in futures:
+                future.cancel()
             wait(futures)
+        return [future.result() for future in futures]
