@@ -15,11 +15,13 @@ demo: $(VENV)/for-demo
 test: $(VENV)/for-work
 	$(PYTHON) -m pytest -n 2 -q
 
-#: fits that are too large for the tests: on disk, on a cluster
-SCALE := disk cluster resume
-
+# fits that are too large for the tests: on disk, on a cluster, killed and started again
+test-scale: export PYTHONPATH := benchmarks
 test-scale: $(VENV)/for-work
-	set -e; for script in $(SCALE); do PYTHONPATH=benchmarks $(PYTHON) -m scale.$$script; done
+	$(PYTHON) -m scale.disk
+	$(PYTHON) -m scale.disk --rows 20000000 --rank 100 --gamma 16 --limit 4GB --only disk
+	$(PYTHON) -m scale.cluster
+	$(PYTHON) -m scale.resume
 
 bench: $(VENV)/for-bench
 	PYTHONPATH=benchmarks $(PYTHON) -m peers $(BENCH)

@@ -1,7 +1,7 @@
 """A checkerboard on disk, fitted within a memory limit, beside the same fit in memory.
 
-python -m scale.disk                       3,000,000 rows, rank 300, half the features' size
-python -m scale.disk --rows 20000000 --rank 100 --limit 1GB --only disk
+python -m scale.disk                       3,000,000 rows, rank 300, 1.5 GB
+python -m scale.disk --rows 20000000 --rank 100 --gamma 16 --limit 4GB --only disk
 
 The limit must be below the size of the features, or they are not on disk and the run stops. X is a memory map then, and
 predictions for it go to another one.
@@ -36,7 +36,7 @@ def generate(folder: Path, n_rows: int) -> None:
             y[part] = np.where(np.floor(X[part] * 4).sum(axis=1) % 2 == 0, 1, -1)
 
 
-def fit(folder: Path, rank: int, limit: str | None) -> None:
+def fit(folder: Path, rank: int, gamma: float, limit: str | None) -> None:
     """Fit in this process, and say how it went."""
     from unisvm import UniSVMClassifier
 
@@ -44,7 +44,7 @@ def fit(folder: Path, rank: int, limit: str | None) -> None:
     X, y = (np.load(folder / f"{name}_train.npy", mmap_mode=mode) for name in "Xy")
     model = UniSVMClassifier(
         C=1 / (2e-7 * len(y)),
-        gamma=16.0,
+        gamma=gamma,
         rank=rank,
         rank_tol=0.0,
         random_state=0,
@@ -94,7 +94,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=3_000_000)
     parser.add_argument("--rank", type=int, default=300)
-    parser.add_argument("--limit", help="memory_limit on disk; half of what the features take if not given")
+    # with a smaller one the kernel has a lower rank than 300 in single precision
+    parser.add_argument("--gamma", type=float, default=64.0)
+    parser.add_argument("--limit", default="1.5GB", help="memory_limit on disk")
     parser.add_argument("--only", choices=["disk", "memory"])
     parser.add_argument("--folder", type=Path, help="where the files go; a temporary one if not given")
     parser.add_argument("--fit", choices=["disk", "memory"], help=argparse.SUPPRESS)
@@ -104,9 +106,8 @@ def main() -> None:
         generate(options.folder, options.rows)
         return
     if options.fit:
-        fit(options.folder, options.rank, options.limit if options.fit == "disk" else None)
+        fit(options.folder, options.rank, options.gamma, options.limit if options.fit == "disk" else None)
         return
-    limit = options.limit or f"{options.rows * options.rank * 4 // 2000}KB"
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         print(f"writing {options.rows:,} rows", flush=True)
@@ -115,11 +116,11 @@ def main() -> None:
         subprocess.run(command, check=True)
         results = {}
         for where in [options.only] if options.only else ["memory", "disk"]:
-            arguments = ["--fit", where, "--folder", str(folder), "--rank", str(options.rank), "--limit", limit]
-            results[where] = watched(arguments)
+            shared = ["--rank", str(options.rank), "--gamma", str(options.gamma), "--limit", options.limit]
+            results[where] = watched(["--fit", where, "--folder", name, *shared])
             left = sorted(path.name for path in folder.iterdir() if path.suffix != ".npy")
             print(where, json.dumps(results[where]), "left behind:", left or "nothing", flush=True)
-            print(f"  features: {results[where]['features']}" + (f", limit {limit}" if where == "disk" else ""))
+            print(f"  features: {results[where]['features']}" + (f", limit {options.limit}" if where == "disk" else ""))
             if where == "disk" and not results[where]["features"].endswith("on disk"):
                 raise SystemExit("The features fit into the limit: give a lower --limit.")
             sweep = results[where]["seconds_a_sweep"]
