@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unisvm import solvers
+from unisvm import fingerprint, solvers
 from unisvm._estimator import BaseUniSVM, Problem
 from unisvm.rows.collections import Blocks, is_dask, known_length, parts_of
 from unisvm.rows.threads import count_threads
+
+if TYPE_CHECKING:
+    from unisvm.rows.dask import DaskRows
 
 
 def fit(estimator: BaseUniSVM, X, y, sample_weight):
@@ -28,9 +31,27 @@ def fit(estimator: BaseUniSVM, X, y, sample_weight):
     nothing = np.empty((0, rows.n_columns))
     problem = Problem(nothing, nothing, *recipe.units(rows.n_columns))
     warm = estimator._can_start_warm(rows.n_features, rows.n_columns, own)
-    fitted, result = estimator._fit_rows(rows, problem, warm=warm)
+    fitted, result = estimator._fit_rows(rows, problem, lambda: _described(rows, problem), warm=warm)
     estimator._store(own | fitted, result)
     return estimator
+
+
+def _described(rows: DaskRows, problem: Problem) -> dict[str, str]:
+    """What a checkpoint knows the rows, targets and weights by: hashes of their blocks, made where these are."""
+    X, y, weights = zip(*rows.of_blocks(_describe_block), strict=True)
+    return {
+        "X": fingerprint.describe_blocks(X),
+        "y": fingerprint.describe_blocks(y),
+        "the units of y": fingerprint.describe_together((problem.centre, problem.scale)),
+        "the weights": fingerprint.describe_blocks(weights),
+    }
+
+
+def _describe_block(store) -> tuple[str, str, str]:
+    """Descriptions of the rows and their numbers among those given, of the targets and of the weights."""
+    numbers = store.numbers(np.arange(store.n_rows))
+    rows = fingerprint.describe_together((store.X, numbers))
+    return rows, fingerprint.describe(store.targets), fingerprint.describe(store.weights)
 
 
 def refuse_collections(X) -> None:
@@ -74,7 +95,6 @@ def _check_possible(estimator: BaseUniSVM) -> None:
             "'rpcholesky'",
             isinstance(estimator.landmarks, str) and estimator.landmarks == "pivoted_cholesky",
         ),
-        "checkpoint": ("None", estimator.checkpoint is not None),
         "solver": ("'lbfgs'", solvers.get(estimator.solver).copies_of_features > 1),
     }
     for name, (instead, is_needed) in needs.items():

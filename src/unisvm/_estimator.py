@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral
 from pathlib import Path
@@ -109,17 +110,30 @@ class BaseUniSVM(KernelEstimator):
         rows = MemoryRows(
             X, targets, weights, count_threads(self.n_jobs), scratch_dir=self.scratch_dir, present=present
         )
-        return self._fit_rows(rows, problem, every_row, warm=warm)
 
-    def _fit_rows(self, rows, problem: Problem, every_row=None, *, warm: bool) -> tuple[dict[str, Any], Result]:
-        """As `_fit_columns`, for a store of the rows that count; `every_row` holds the others too, if it is at hand."""
+        def data() -> dict[str, str]:
+            return {
+                "X": fingerprint.describe(every_row, rows.n_threads),
+                "y": fingerprint.describe_together((problem.targets, problem.centre, problem.scale), rows.n_threads),
+                "the weights": fingerprint.describe(problem.weights, rows.n_threads),
+            }
+
+        return self._fit_rows(rows, problem, data, every_row, warm=warm)
+
+    def _fit_rows(
+        self, rows, problem: Problem, data: Callable[[], dict[str, str]], every_row=None, *, warm: bool
+    ) -> tuple[dict[str, Any], Result]:
+        """As `_fit_columns`, for a store of the rows that count; `every_row` holds the others too, if it is at hand.
+
+        `data` describes rows, targets and weights, for a checkpoint to know them by.
+        """
         report = Report(self.verbose)
         penalty = 1 / (2 * self.C * rows.total_weight)
         solver = solvers.get(self.solver)
         loss = losses.get(self.loss)
 
         def identity() -> dict[str, str]:
-            return self._identity(every_row, problem, warm, rows.n_threads)
+            return self._identity(data(), warm)
 
         with checkpoint.opened(self.checkpoint, identity, self.random_state) as saved, blas_threads(rows.n_threads):
             ended = saved.load("result")
@@ -241,7 +255,7 @@ class BaseUniSVM(KernelEstimator):
 
     # ------------------------------------------------------------------ checkpoints
 
-    def _identity(self, X, problem: Problem, warm: bool, n_threads: int) -> dict[str, str]:
+    def _identity(self, data: dict[str, str], warm: bool) -> dict[str, str]:
         """What a checkpoint must have been made of for this fit to go on from it."""
         from unisvm import __version__
 
@@ -251,16 +265,8 @@ class BaseUniSVM(KernelEstimator):
         same = fingerprint.describe_parameters(
             {"the estimator": type(self), "unisvm's version": __version__} | parameters
         )
-        for name, arrays in {
-            "X": (X,),
-            "y": (problem.targets, problem.centre, problem.scale),
-            "the weights": (problem.weights,),
-            "the function that it starts from": (
-                (self.dual_coef_, self.intercept_, self.landmark_vectors_, self.kernel_) if warm else ()
-            ),
-        }.items():
-            same[name] = fingerprint.describe_together(arrays, n_threads)
-        return same
+        present = (self.dual_coef_, self.intercept_, self.landmark_vectors_, self.kernel_) if warm else ()
+        return same | data | {"the function that it starts from": fingerprint.describe_together(present)}
 
     def _finished(self, ended: Arrays, rows, every_row, saved: Stages) -> tuple[dict[str, Any], Result]:
         """The model of a fit that had ended."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import PurePath
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
@@ -110,6 +110,11 @@ def describe_together(values: Iterable[Any], n_threads: int = 1) -> str:
     """One description of what belongs together: that of the first, with a hash of all."""
     texts = [describe(value, n_threads) for value in values]
     return f"{texts[0].split(_MARK)[0]}{_MARK}{_hash(repr(texts).encode())}" if texts else "nothing"
+
+
+def describe_blocks(parts: Sequence[str]) -> str:
+    """One description of what is in blocks, from those of the blocks."""
+    return f"{len(parts)} blocks, the first {parts[0].split(_MARK)[0]}{_MARK}{_hash(repr(parts).encode())}"
 
 
 def _describe_array(array: Any, n_threads: int = 1) -> str:

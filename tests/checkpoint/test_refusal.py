@@ -8,6 +8,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import dask.array as da
 import numpy as np
 import pytest
 from scipy import sparse
@@ -80,6 +81,10 @@ def one_other(array):
     return array
 
 
+def in_blocks(rows, length=200):
+    return da.from_array(rows, chunks=(length, rows.shape[1]))
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [
@@ -94,6 +99,32 @@ def one_other(array):
 def test_other_data(folder, data, said):
     with pytest.raises(ValueError, match=said):
         UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ((in_blocks(one_other(X)), y), "fit: the contents of X differ"),
+        ((in_blocks(X, 100), y), "fit: X was 2 blocks.* and is 4 blocks"),
+        ((X, y), "X was 2 blocks, the first a float64 array .* and is a float64 array"),
+        ((in_blocks(X), y[::-1]), "fit: the contents of y differ"),
+        ((in_blocks(X), y, np.arange(1.0, 401)), "fit: the contents of the weights differ"),
+        ((in_blocks(X), y, np.arange(400) % 2.0), "X was 2 blocks"),
+    ],
+)
+def test_other_data_on_dask(tmp_path, data, said):
+    model = UniSVMClassifier(checkpoint=tmp_path, **SETTINGS)
+    model.fit(in_blocks(X), y)
+    model.fit(in_blocks(X), y)
+    with pytest.raises(ValueError, match=said):
+        model.fit(*data)
+
+
+def test_targets_of_another_scale_on_dask(tmp_path):
+    model = UniSVMRegressor(checkpoint=tmp_path, **SETTINGS)
+    model.fit(in_blocks(X), X[:, 0])
+    with pytest.raises(ValueError, match="the contents of the units of y differ"):
+        model.fit(in_blocks(X), 2 * X[:, 0])
 
 
 def test_targets_of_another_scale(tmp_path):

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from time import sleep
 
 import dask
 import dask.array as da
@@ -12,6 +13,7 @@ import pytest
 from dask import delayed
 from dask.sizeof import sizeof
 from distributed import Client, LocalCluster
+from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -28,8 +30,10 @@ LOCAL = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0", 
 
 @pytest.fixture(autouse=True, scope="module")
 def patient_clusters():
-    """A local cluster gives up a worker that is not back after this time, even if it is just being started again."""
-    with dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}):
+    """A local cluster gives up a worker that is not back after a time, even if it is just being started again; and
+    blocks as small as these are stolen by whoever is idle."""
+    settings = {"distributed.deploy.lost-worker-timeout": "10 minutes", "distributed.scheduler.work-stealing": False}
+    with dask.config.set(settings):
         yield
 
 
@@ -109,6 +113,40 @@ def test_workers_that_are_killed(client, tmp_path):
     # one died in the build, and one in a sweep
     assert set(pids.values()) != set(client.run(os.getpid).values())
     same_model(fitted, expected)
+
+
+CLIENT = """
+import sys
+import dask.array as da
+import numpy as np
+from distributed import Client
+from unisvm import UniSVMClassifier, checkpoint
+
+checkpoint._SECONDS_BETWEEN = checkpoint._SHARE = 0
+with np.load(sys.argv[2]) as data, Client(sys.argv[1]):
+    rows = da.from_array(data["X"], chunks=(500, 2))
+    UniSVMClassifier(rank=30, random_state=0, gamma=1.0, tol=1e-9, checkpoint=sys.argv[3]).fit(rows, data["y"])
+"""
+
+
+def test_a_client_that_is_killed(cluster, tmp_path):
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    folder = tmp_path / "kept"
+    with Client(cluster):
+        model = UniSVMClassifier(**SETTINGS, tol=1e-9)
+        expected = clone(model).fit(rows_in(8), y)
+        process = subprocess.Popen(
+            [sys.executable, "-c", CLIENT, cluster.scheduler_address, str(tmp_path / "data.npz"), str(folder)]
+        )
+        while not (folder / "unisvm-solver.ckpt").exists():
+            assert process.poll() is None
+            sleep(0.001)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        assert not (folder / "unisvm-result.ckpt").exists()
+        fitted = model.set_params(checkpoint=folder).fit(rows_in(8), y)
+    np.testing.assert_array_equal(fitted.dual_coef_, expected.dual_coef_)
+    np.testing.assert_array_equal(fitted.history_["objective"], expected.history_["objective"])
 
 
 def test_all_workers_die(client):

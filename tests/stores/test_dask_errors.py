@@ -133,10 +133,5 @@ def test_a_path_needs_its_rows_here():
         unisvm.path(UNREAD, TARGET)
 
 
-def test_a_checkpoint_needs_its_rows_here(tmp_path):
-    refused("checkpoint=.*Use None", model=UniSVMClassifier(checkpoint=tmp_path / "kept"))
-    assert not (tmp_path / "kept").exists()
-
-
 def test_an_error_in_a_block_of_the_user_is_his_own():
     refused("read", rows=UNREAD, error=AssertionError)

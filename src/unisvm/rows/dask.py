@@ -120,6 +120,10 @@ class DaskRows:
     def total_weight(self) -> float:
         return float(self._masses[-1])
 
+    def of_blocks(self, function: Callable[[MemoryRows], Any]) -> list[Any]:
+        """What a function of a module returns for each block of rows."""
+        return answers([task(function, block) for block in self._blocks])
+
     def variance(self) -> float:
         """The weighted variance of all entries of X."""
         sums = joined([task(_moments, block, self._typical) for block in self._blocks], _add)
