@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from unisvm import checkpoint, fingerprint, kernels, landmarks, losses, solvers
 from unisvm._checks import check_number, is_integer, one_of
 from unisvm._kernel_estimator import KernelEstimator
-from unisvm._prepared import WORTH_A_PILOT, Landmarks, Prepared, bytes_of_moments, second_moments
+from unisvm._prepared import Landmarks, Prepared, bytes_of_moments, second_moments, worth_a_pilot
 from unisvm._report import Report
 from unisvm.checkpoint import Arrays, Stages
 from unisvm.features import FeatureMap, GramSample
@@ -163,11 +163,8 @@ class BaseUniSVM(KernelEstimator):
                     start = _start_of(known, loss.A)
                 else:
                     start = Start(self._present_function(objective, prepared, problem) if warm else None)
-                    if (
-                        sample.rows is not None
-                        and sample.rows.n_rows <= WORTH_A_PILOT * rows.n_rows
-                        and not loss.is_quadratic
-                    ):
+                    small = sample.rows is not None and worth_a_pilot(sample.rows.n_rows, rows.n_rows)
+                    if small and not loss.is_quadratic:
                         start = explore(objective, majoriser, sample, start)
                     saved.save("start", sample.state() | _arrays_of(start))
                 # its features are not needed any more

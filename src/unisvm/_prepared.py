@@ -13,7 +13,7 @@ from unisvm.checkpoint import Arrays
 from unisvm.features import FeatureMap, GramSample, gram_of_all, gram_sample
 
 # A sample of at most this share of the rows is solved first, as a guide.
-WORTH_A_PILOT = 0.5
+_WORTH_A_PILOT = 0.5
 # A majoriser from all rows is worth no more multiplications than this.
 _EXACT_GRAM_COST = 4e9
 _LEAST_SAMPLE = 1000
@@ -114,10 +114,15 @@ def second_moments(
     """
     m, r = rows.n_rows, feature_map.rank
     n_sampled = _sample_size(m, r)
-    enough = not quadratic and n_sampled <= WORTH_A_PILOT * m
+    enough = not quadratic and worth_a_pilot(n_sampled, m)
     if not with_rows and (solver.needs_exact_majoriser or (m * r**2 <= _EXACT_GRAM_COST and not enough)):
         return gram_of_all(rows, feature_map, features)
     return gram_sample(rows, feature_map, features, n_sampled, rng, landmarks)
+
+
+def worth_a_pilot(n_sampled: int, n_rows: int) -> bool:
+    """Whether a sample is so much smaller than all rows that solving it first saves time."""
+    return n_sampled <= _WORTH_A_PILOT * n_rows
 
 
 def bytes_of_moments(rows, rank: int) -> int:

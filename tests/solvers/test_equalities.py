@@ -167,7 +167,7 @@ def test_a_sampled_majoriser_serves_as_well(monkeypatch, loss, dtype):
     y = np.sin(X[:, 0]) + 0.3 * rng.standard_normal(len(X)) > 0
     options = {"C": 100.0, "gamma": 0.1, "rank": 300, "rank_tol": 0.0, "random_state": 0}
     exact = UniSVMClassifier(loss, **options).fit(X, y)
-    monkeypatch.setattr("unisvm._estimator._EXACT_GRAM_COST", 0)
+    monkeypatch.setattr("unisvm._prepared._EXACT_GRAM_COST", 0)
     sampled = UniSVMClassifier(loss, **options).fit(X, y)
     assert sampled.stationarity_ < 1e-4
     assert sampled.n_sweeps_ < 2 * exact.n_sweeps_ + 20

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import naive
-from unisvm import UniSVMClassifier, UniSVMRegressor, _estimator, kernels, losses
+from unisvm import UniSVMClassifier, UniSVMRegressor, _prepared, kernels, losses
 from unisvm.features import FeatureMap, gram_of_all, gram_sample
 from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
@@ -120,7 +120,7 @@ def test_same_answer_in_fewer_sweeps(monkeypatch, loss, intercept, weighted):
     model = cls(loss, C=30.0, gamma=4.0, rank=60, tol=1e-9, random_state=0, fit_intercept=intercept)
     guided = model.fit(X, y, sample_weight=weights)
     objective, sweeps, decision = guided.objective_, guided.n_sweeps_, guided._decision(X)
-    monkeypatch.setattr(_estimator, "_WORTH_A_PILOT", 0.0)
+    monkeypatch.setattr(_prepared, "_WORTH_A_PILOT", 0.0)
     plain = model.fit(X, y, sample_weight=weights)
     assert objective == pytest.approx(plain.objective_, rel=1e-7)
     np.testing.assert_allclose(decision, plain._decision(X), atol=1e-2 * np.abs(decision).max())
