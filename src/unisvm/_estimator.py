@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from unisvm import checkpoint, fingerprint, kernels, landmarks, losses, solvers
@@ -254,16 +255,9 @@ class BaseUniSVM(KernelEstimator):
 
     def _identity(self, data: dict[str, str], warm: bool) -> dict[str, str]:
         """What a checkpoint must have been made of for this fit to go on from it."""
-        from unisvm import __version__
-
-        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _FREE}
-        if parameters["random_state"] is np.random:
-            parameters["random_state"] = None
-        same = fingerprint.describe_parameters(
-            {"the estimator": type(self), "unisvm's version": __version__} | parameters
-        )
         present = (self.dual_coef_, self.intercept_, self.landmark_vectors_, self.kernel_) if warm else ()
-        return same | data | {"the function that it starts from": fingerprint.describe_together(present)}
+        start = {"the function that it starts from": fingerprint.describe_together(present)}
+        return describe_estimator(self) | data | start
 
     def _finished(self, ended: Arrays, rows, every_row, saved: Stages) -> tuple[dict[str, Any], Result]:
         """The model of a fit that had ended."""
@@ -332,6 +326,19 @@ class BaseUniSVM(KernelEstimator):
         loss = losses.get(self.loss)
         value = loss.value(residuals)
         return np.clip(1 - value / loss.bound, 0, 1) if np.isfinite(loss.bound) else 1 / (1 + value)
+
+
+def describe_estimator(estimator: BaseEstimator, **others) -> dict[str, str]:
+    """What a checkpoint knows an estimator by: its kind and parameters, `others` in place of those of their names."""
+    from unisvm import __version__
+
+    parameters = estimator.get_params(deep=False) | others
+    if parameters["random_state"] is np.random:
+        parameters["random_state"] = None
+    kind = {"the estimator": type(estimator), "unisvm's version": __version__}
+    return fingerprint.describe_parameters(
+        kind | {name: value for name, value in parameters.items() if name not in _FREE}
+    )
 
 
 def in_units_of_y(dual: np.ndarray, intercept: np.ndarray, problem: Problem) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
 from unisvm._checks import one_of
@@ -111,6 +112,7 @@ def path(
     X, y = search._validate(X, y)
     everything = (np.arange(X.shape[0]),) * 2
     job = search._plan(found[0], X, y, sample_weight, {}, [everything] if cv is None else None)
+    job = job.seeded(check_random_state(search.random_state))
     if cv is not None:
         job = job._replace(splits=[everything, *job.splits])
 

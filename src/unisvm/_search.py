@@ -18,6 +18,7 @@ from unisvm._estimator import BaseUniSVM
 from unisvm._folds import Folds, Splits, attributes, fold, held_out, mean_model, remembering
 from unisvm._prepared import Prepared, bytes_of_moments
 from unisvm._report import Report
+from unisvm.checkpoint import Arrays, Stages
 from unisvm.grid import Grid, Stage
 from unisvm.losses.base import Loss
 from unisvm.rows.budget import parse_memory, readable
@@ -61,6 +62,11 @@ class Task(NamedTuple):
     scorer: Callable[..., float]
     score_params: dict[str, Any]
 
+    def seeded(self, rng: np.random.RandomState) -> Task:
+        """The task with a random state of its own: one for all fits, so that the refit has the search's landmarks."""
+        seed = int(rng.randint(2**31 - 1))
+        return self._replace(template=clone(self.template).set_params(random_state=seed))
+
 
 @dataclass
 class Scores:
@@ -72,7 +78,7 @@ class Scores:
         NaN where a cell was not tried.
     fit_seconds, score_seconds : ndarray of shape (n_C, n_gammas, n_losses)
         For one split.
-    unfinished : int
+    unfinished : ndarray of int of shape (n_gammas,)
         How many columns reached max_iter.
     best : tuple of int or None
         The best cell.
@@ -85,7 +91,7 @@ class Scores:
     values: np.ndarray
     fit_seconds: np.ndarray
     score_seconds: np.ndarray
-    unfinished: int = 0
+    unfinished: np.ndarray
     best: tuple[int, ...] | None = None
     decision: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     model: dict[str, Any] = field(default_factory=dict)
@@ -93,7 +99,7 @@ class Scores:
     @classmethod
     def empty(cls, n_costs: int, n_gammas: int, n_losses: int, n_splits: int) -> Scores:
         shape = (n_costs, n_gammas, n_losses)
-        return cls(np.full((*shape, n_splits), np.nan), np.zeros(shape), np.zeros(shape))
+        return cls(np.full((*shape, n_splits), np.nan), np.zeros(shape), np.zeros(shape), np.zeros(n_gammas, int))
 
     @property
     def means(self) -> np.ndarray:
@@ -104,11 +110,24 @@ class Scores:
         self.values[step.c, g, step.losses] = step.scores
         self.fit_seconds[step.c, g, step.losses] = step.fit_seconds / step.scores.size
         self.score_seconds[step.c, g, step.losses] = step.score_seconds / step.scores.size
-        self.unfinished += int((~step.stage.finished[:, step.place]).sum())
+        self.unfinished[g] += int((~step.stage.finished[:, step.place]).sum())
         for position, j in enumerate(step.losses.tolist()):
             if self._takes_the_lead((step.c, g, j)):
                 self.decision = step.decision[:, position].copy()
                 self.model = mean_model(folds, step.prepared, step.stage, (position, step.place))
+
+    def of_gamma(self, g: int) -> Arrays:
+        """The scores for the gamma of this number, as a checkpoint keeps them."""
+        kept = {name: getattr(self, name)[:, g] for name in ("values", "fit_seconds", "score_seconds")}
+        return kept | {"unfinished": self.unfinished[g]}
+
+    def take(self, g: int, kept: Arrays) -> None:
+        """Take in what an earlier run kept of a gamma."""
+        for name in ("values", "fit_seconds", "score_seconds"):
+            getattr(self, name)[:, g] = kept[name]
+        self.unfinished[g] = kept["unfinished"]
+        for c, j in np.ndindex(kept["fit_seconds"].shape):
+            self._takes_the_lead((c, g, j))
 
     def _takes_the_lead(self, cell: tuple[int, ...]) -> bool:
         """Whether this cell is now the best; of equals, the one that GridSearchCV lists first."""
@@ -132,6 +151,7 @@ def search(
     halving: bool = False,
     prune: bool = False,
     report: Report,
+    saved: Stages,
 ) -> Scores:
     """Score the grid.
 
@@ -144,13 +164,23 @@ def search(
     prune : bool
         Give up a loss once higher C have become clearly worse.
     report : Report
+    saved : Stages
+        Keeps the scores of every gamma.
     """
-    worth_it = _weed_out(task, losses, costs, gammas, prune, report) if halving else range(len(gammas))
-    return _score(task, losses, costs, gammas, worth_it, None, prune, report)
+    worth_it = _weed_out(task, losses, costs, gammas, prune, report, saved) if halving else range(len(gammas))
+    return _score(task, losses, costs, gammas, worth_it, None, prune, report, saved)
 
 
 def _score(
-    task: Task, losses, costs, gammas, which: Iterable[int], subset: np.ndarray | None, prune: bool, report: Report
+    task: Task,
+    losses,
+    costs,
+    gammas,
+    which: Iterable[int],
+    subset: np.ndarray | None,
+    prune: bool,
+    report: Report,
+    saved: Stages,
 ) -> Scores:
     """Score some values of gamma on all rows, or on a subset of them."""
     which = list(which)
@@ -164,14 +194,24 @@ def _score(
         task = task._replace(template=clone(task.template).set_params(**alone))
         folds = folds._replace(rows=folds.rows.with_threads(1))
     lock = Lock()
+    before = "" if subset is None else f"{len(subset)}-rows-"
+    known = {g: kept for g in which if (kept := saved.load(f"{before}gamma-{g}")) is not None}
+    for g, kept in known.items():
+        scores.take(g, kept)
 
     def score(g: int) -> None:
+        scores.unfinished[g] = 0
         for step in walk(task, folds, losses, costs, gammas[g], prune=prune, report=report):
             with lock:
                 scores.record(step, g, folds)
+        with lock:
+            saved.save(f"{before}gamma-{g}", scores.of_gamma(g))
 
     with blas_threads(count_threads(task.template.n_jobs)):
-        Parallel(n_jobs=at_once, require="sharedmem")(delayed(score)(g) for g in which)
+        Parallel(n_jobs=at_once, require="sharedmem")(delayed(score)(g) for g in which if g not in known)
+        if subset is None and scores.best is not None and scores.best[1] in known:
+            # its decisions are too large to be kept
+            score(scores.best[1])
     return scores
 
 
@@ -191,7 +231,7 @@ def _at_once(template: BaseUniSVM, folds: Folds, n_losses: int, n_gammas: int) -
     return at_once if fits else 1
 
 
-def _weed_out(task: Task, losses, costs, gammas, prune: bool, report: Report) -> list[int]:
+def _weed_out(task: Task, losses, costs, gammas, prune: bool, report: Report, saved: Stages) -> list[int]:
     """Which values of gamma are worth all rows: the better half of those that the round before left over."""
     order = check_random_state(task.template.random_state).permutation(len(task.weights))
     left, n_rows = list(range(len(gammas))), _FIRST_ROWS
@@ -200,7 +240,7 @@ def _weed_out(task: Task, losses, costs, gammas, prune: bool, report: Report) ->
         if not _has_all_splits(task, drawn):
             n_rows *= _GROWTH
             continue
-        scores = _score(task, losses, costs, gammas, left, drawn, prune, report)
+        scores = _score(task, losses, costs, gammas, left, drawn, prune, report, saved)
         reached = np.nanmax(scores.means[:, left], axis=(0, 2))
         best = np.argsort(-reached, kind="stable")[: -(-len(left) // 2)]
         left = sorted(left[i] for i in best)

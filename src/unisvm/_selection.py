@@ -6,6 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
 from inspect import signature
+from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar, NamedTuple
 
@@ -20,9 +21,9 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from unisvm import _distributed, kernels, losses
+from unisvm import _distributed, checkpoint, fingerprint, kernels, losses
 from unisvm._checks import check_number, is_integer, one_of
-from unisvm._estimator import BaseUniSVM
+from unisvm._estimator import BaseUniSVM, describe_estimator
 from unisvm._folds import Splits
 from unisvm._inputs import check_rows
 from unisvm._report import Report
@@ -30,6 +31,7 @@ from unisvm._search import Scores, Task, search
 from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.rows import MemoryRows
 from unisvm.rows.collections import is_dask
+from unisvm.rows.threads import count_threads
 
 # of rows on Dask, so many are searched on
 _SEARCHED_ROWS = 50_000
@@ -121,7 +123,8 @@ class BaseSearch(BaseEstimator):
         """A plain estimator with this one's parameters."""
         own = self.get_params(deep=False)
         shared = {name: own[name] for name in self._plain().get_params(deep=False) if name in own}
-        return self._plain(loss, C=C, gamma=gamma, **(shared | {"random_state": seed, "verbose": 0}))
+        own_to_each = {"random_state": seed, "verbose": 0, "checkpoint": None}
+        return self._plain(loss, C=C, gamma=gamma, **(shared | own_to_each))
 
     def _check(self) -> Axes:
         given = self._given_losses()
@@ -131,7 +134,7 @@ class BaseSearch(BaseEstimator):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}.")
         estimator = self._estimator(axes.losses[0], float(axes.costs[0]), "scale", 0)
-        estimator.set_params(verbose=self.verbose)._check_parameters()
+        estimator.set_params(verbose=self.verbose, checkpoint=self.checkpoint)._check_parameters()
         return axes
 
     def _check_splits(self, y: np.ndarray, weights: np.ndarray, splits: Splits, own: dict[str, Any]) -> None:
@@ -153,9 +156,7 @@ class BaseSearch(BaseEstimator):
         self, loss: Loss, X, y: np.ndarray, sample_weight, params: dict[str, Any], splits: Splits | None = None
     ) -> Task:
         """What is to be searched on, with splits of its own or with those that are given. X and y are validated."""
-        # one seed for all: the refit has the landmarks of the search
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        template = self._estimator(loss, 1.0, "scale", seed)
+        template = self._estimator(loss, 1.0, "scale", 0)
         weights = template._check_weights(sample_weight, X)
         template._check_rows(X)
         scorer = self._scorer()
@@ -177,6 +178,8 @@ class BaseSearch(BaseEstimator):
         if is_dask(X):
             if params:
                 raise ValueError(f"{', '.join(params)}: not for rows on Dask, of which a sample is searched on.")
+            if self.checkpoint is not None and (self.random_state is None or self.random_state is np.random):
+                raise ValueError("A checkpoint of a search on Dask needs a random_state, to draw the same rows again.")
             every_row = X, y, sample_weight
             rng = check_random_state(self.random_state)
             self.searched_rows_, X, y, weights = _distributed.draw(*every_row, _SEARCHED_ROWS, rng)
@@ -185,12 +188,21 @@ class BaseSearch(BaseEstimator):
         task = self._plan(axes.losses[0], X, y, sample_weight, params)
         gammas = _multiples(axes.gammas, X, task.weights) if isinstance(axes.gammas, int) else axes.gammas
         report = Report(self.verbose)
-        scores = search(
-            task, axes.losses, axes.costs, gammas, halving=self.search == "halving", prune=self.prune, report=report
-        )
+
+        def identity() -> dict[str, str]:
+            return self._identity(axes, gammas, task)
+
+        with checkpoint.opened(self.checkpoint, identity, self.random_state) as saved:
+            if saved.known:
+                report.say(f"goes on from the checkpoint after: {', '.join(saved.known)}")
+            task = task.seeded(saved.rng)
+            halving = self.search == "halving"
+            scores = search(
+                task, axes.losses, axes.costs, gammas, halving=halving, prune=self.prune, report=report, saved=saved
+            )
         if scores.best is None:
             raise ValueError("No cell of the grid has a finite score: look at the scorer and at y.")
-        self._warn_of_unfinished(scores.unfinished, scores.values.size)
+        self._warn_of_unfinished(int(scores.unfinished.sum()), scores.values.size)
         self.cv_results_ = _results(scores, axes.costs, gammas, axes.given)
         self.n_splits_ = len(task.splits)
         self.scorer_ = task.scorer
@@ -208,6 +220,20 @@ class BaseSearch(BaseEstimator):
             self.n_iter_ = self.best_estimator_.n_iter_
         return scores, task
 
+    def _identity(self, axes: Axes, gammas: list[Any], task: Task) -> dict[str, str]:
+        """What a checkpoint must have been made of for this search to go on from it."""
+        n_threads = count_threads(self.n_jobs)
+        same = describe_estimator(self, losses=axes.given, Cs=axes.costs, gammas=gammas, cv=None)
+        for name, values in {
+            "X": (task.X,),
+            "y": (task.y,),
+            "the weights": (task.weights,),
+            "the splits": [rows for split in task.splits for rows in split],
+            "what the scorer is given": tuple(task.score_params.items()),
+        }.items():
+            same[name] = fingerprint.describe_together(values, n_threads)
+        return same
+
     def _warn_of_unfinished(self, count: int, of: int) -> None:
         if count:
             warnings.warn(
@@ -220,13 +246,15 @@ class BaseSearch(BaseEstimator):
     def _refit(self, X, y: np.ndarray, sample_weight, task: Task, mean_model: dict[str, Any]) -> BaseUniSVM:
         """The best cell fitted on all rows."""
         best = self._estimator(self.loss_, self.C_, self.gamma_, task.template.random_state)
-        best.set_params(verbose=self.verbose).fit(X, y, sample_weight)
+        folder = None if self.checkpoint is None else Path(self.checkpoint)
+        best.set_params(verbose=self.verbose, checkpoint=folder and folder / "refit")
+        best.fit(X, y, sample_weight).set_params(checkpoint=None)
         if losses.get(self.loss_).is_convex or best._is_precomputed():
             return best
         # The fits that were scored may lie in a better valley than the one that a fit from scratch falls into.
-        other = clone(best).set_params(warm_start=True)
+        other = clone(best).set_params(warm_start=True, checkpoint=folder and folder / "refit-from-splits")
         other.__dict__.update(task.own, **mean_model, n_features_in_=X.shape[1])
-        other.fit(X, y, sample_weight).set_params(warm_start=False)
+        other.fit(X, y, sample_weight).set_params(warm_start=False, checkpoint=None)
         return min(best, other, key=lambda model: float(np.mean(model.objective_)))
 
     def _scorer(self):

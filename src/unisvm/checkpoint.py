@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -34,8 +35,9 @@ _MAGIC = b"unisvm checkpoint 1 "
 _HEAD_BYTES = len(_MAGIC) + 64 + 1
 _LOCK = "unisvm-lock"
 _BEGUN = "begun"
-#: the stages that a fit can have finished, in their order
-STAGES = (_BEGUN, "landmarks", "start", "solver", "result")
+# the stages of a fit, in their order, and of a search
+_STAGES = (_BEGUN, "landmarks", "start", "solver", "result")
+_OF_SEARCH = re.compile(r"(\d+-rows-)?gamma-\d+")
 _MEANING = "meaning"
 # States of the solver are kept no more often than this, and at most a fiftieth of the time is spent on them.
 _SECONDS_BETWEEN = 1.0
@@ -90,10 +92,10 @@ class Checkpoint(Stages):
 
     def go_on(self) -> None:
         """Take on what the folder holds, or begin. Raises when a file is damaged or of another fit."""
-        for stage in STAGES:
-            _temporary(self._path(stage)).unlink(missing_ok=True)
+        names = [path.name.removeprefix("unisvm-").split(".")[0] for path in self._folder.glob("unisvm-*.ckpt*")]
         present = {}
-        for stage in STAGES:
+        for stage in [*_STAGES, *sorted({name for name in names if _OF_SEARCH.fullmatch(name)})]:
+            _temporary(self._path(stage)).unlink(missing_ok=True)
             if self._path(stage).exists():
                 with _checked(self._path(stage)) as archive:
                     present[stage] = _meaning(archive[_MEANING])

@@ -51,6 +51,9 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
     kernel, degree, coef0, kernel_params, rank, rank_tol, landmarks, fit_intercept, class_weight, tol, max_iter, \
 memory_limit, scratch_dir, n_jobs, verbose, random_state
         As in `UniSVMClassifier`.
+    checkpoint : str or Path, optional
+        A folder for the scores of every gamma that is done, and for the stages of the refit. The same call goes on from
+        there after it was killed, to the same model.
 
     Attributes
     ----------
@@ -121,6 +124,7 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
         max_iter=1000,
         memory_limit=None,
         scratch_dir=None,
+        checkpoint=None,
         n_jobs=None,
         verbose=0,
         random_state=None,
@@ -147,6 +151,7 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
         self.max_iter = max_iter
         self.memory_limit = memory_limit
         self.scratch_dir = scratch_dir
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -269,6 +274,8 @@ class UniSVMRegressorCV(RegressorMixin, BaseSearch):
     kernel, degree, coef0, kernel_params, rank, rank_tol, landmarks, fit_intercept, tol, max_iter, memory_limit, \
 scratch_dir, n_jobs, verbose, random_state
         As in `UniSVMRegressor`.
+    checkpoint : str or Path, optional
+        As in `UniSVMClassifierCV`.
 
     Attributes
     ----------
@@ -326,6 +333,7 @@ scratch_dir, n_jobs, verbose, random_state
         max_iter=1000,
         memory_limit=None,
         scratch_dir=None,
+        checkpoint=None,
         n_jobs=None,
         verbose=0,
         random_state=None,
@@ -350,6 +358,7 @@ scratch_dir, n_jobs, verbose, random_state
         self.max_iter = max_iter
         self.memory_limit = memory_limit
         self.scratch_dir = scratch_dir
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state

@@ -52,9 +52,7 @@ def test_parameters(cls, own, scoring):
     own = own | {"losses": None, "Cs": 10, "gammas": 5, "cv": None, "scoring": scoring, "refit": True}
     own |= {"search": "full", "prune": False}
     plain = cls._plain().get_params()
-    shared = {
-        name: plain[name] for name in plain if name not in ("loss", "C", "gamma", "solver", "warm_start", "checkpoint")
-    }
+    shared = {name: plain[name] for name in plain if name not in ("loss", "C", "gamma", "solver", "warm_start")}
     assert cls().get_params() == own | shared
     kinds = [parameter.kind for parameter in inspect.signature(cls).parameters.values()]
     assert kinds[0] is inspect.Parameter.POSITIONAL_OR_KEYWORD

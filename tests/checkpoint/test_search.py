@@ -1,0 +1,158 @@
+"""Searches that are broken off or killed go on to the same scores and the same model."""
+
+import multiprocessing
+import os
+from time import sleep
+
+import dask.array as da
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from checkpointed import Broken, rows
+from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, _search, checkpoint
+
+X, y = rows(600)
+MANY, LABELS = rows(5000)
+TARGET = np.sin(X[:, 0]) + 0.1 * X[:, 1]
+GRID = {"Cs": [0.1, 10.0], "cv": 3, "rank": 30, "tol": 1e-3, "n_jobs": 2}
+CASES = {
+    "classes": (UniSVMClassifierCV(["squared_hinge", "saturating"], gammas=3, **GRID), X, y),
+    "targets": (UniSVMRegressorCV(["huber", "welsch"], gammas=2, **GRID), X, TARGET),
+    "halving": (UniSVMClassifierCV("squared_hinge", gammas=4, search="halving", **GRID), MANY, LABELS),
+    "pruned, one thread": (UniSVMClassifierCV("smooth_hinge", gammas=2, prune=True, **GRID | {"n_jobs": 1}), X, y),
+    "without a refit": (UniSVMClassifierCV("squared_hinge", gammas=2, refit=False, **GRID), X, y),
+    "dask": (UniSVMClassifierCV("saturating", gammas=2, **GRID), da.from_array(X, chunks=(200, 6)), y),
+}
+#: what a search and its refit write: each gamma, and four stages of each refit at least
+MOST_FILES = 60
+
+
+@pytest.fixture(autouse=True)
+def every_iteration(monkeypatch):
+    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0)
+    monkeypatch.setattr(checkpoint, "_SHARE", 0)
+
+
+def found(model):
+    """All that a search finds but the seconds."""
+    arrays = {name: values for name, values in model.cv_results_.items() if name.endswith("_score")}
+    arrays |= {"params": str(model.cv_results_["params"]), "best": str(model.best_params_), "oof": model.oof_decision_}
+    if model.refit:
+        best = model.best_estimator_
+        arrays |= {"dual": best.dual_coef_, "intercept": best.intercept_, "objective": best.objective_}
+        assert best.checkpoint is None
+    return arrays
+
+
+def assert_same(one, other):
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_goes_on_from_every_file(case, tmp_path, monkeypatch):
+    model, data, target = CASES[case]
+
+    def new(folder=None):
+        return clone(model).set_params(checkpoint=folder, random_state=0)
+
+    whole = found(new().fit(data, target))
+    real, left = os.replace, [0]
+
+    def replace(*paths):
+        if left[0] == 0:
+            raise Broken
+        left[0] -= 1
+        real(*paths)
+
+    monkeypatch.setattr(os, "replace", replace)
+    n_broken = 0
+    for n_files in [1, 2, 3, 4, 5, 6, 8, 12, 20, MOST_FILES]:
+        folder = tmp_path / str(n_files)
+        left[0] = n_files
+        try:
+            new(folder).fit(data, target)
+        except Broken:
+            n_broken += 1
+        left[0] = MOST_FILES
+        assert_same(whole, found(new(folder).fit(data, target)))
+    assert n_broken >= (2 if case == "without a refit" else 5)
+
+
+def search(folder, out):
+    """A search in a process of its own."""
+    model = UniSVMClassifierCV(["squared_hinge", "saturating"], gammas=4, checkpoint=folder, random_state=0, **GRID)
+    np.savez(out, **found(model.fit(MANY, LABELS)))
+
+
+def test_killed(tmp_path):
+    children = multiprocessing.get_context("forkserver")
+
+    def start(name):
+        process = children.Process(target=search, args=(tmp_path / name, tmp_path / f"{name}.npz"))
+        process.start()
+        return process
+
+    start("whole").join()
+    process = start("killed")
+    while len(list((tmp_path / "killed").glob("*gamma*.ckpt"))) < 2:
+        sleep(0.001)
+    process.kill()
+    process.join()
+    assert not (tmp_path / "killed.npz").exists()
+    start("killed").join()
+    with np.load(tmp_path / "whole.npz") as whole, np.load(tmp_path / "killed.npz") as other:
+        assert_same(dict(whole), dict(other))
+
+
+def test_what_was_done_is_not_done_again(tmp_path, monkeypatch):
+    model = clone(CASES["classes"][0]).set_params(checkpoint=tmp_path, random_state=0).fit(X, y)
+    walked = []
+    walk = _search.walk
+
+    def counted(task, folds, losses, costs, gamma, **others):
+        walked.append(gamma)
+        return walk(task, folds, losses, costs, gamma, **others)
+
+    monkeypatch.setattr(_search, "walk", counted)
+    again = clone(model).fit(X, y)
+    # for the decisions on the rows left out
+    assert walked == [model.gamma_]
+    assert_same(found(model), found(again))
+
+
+def test_no_random_state_is_that_of_the_first_run(tmp_path):
+    model = clone(CASES["classes"][0]).set_params(checkpoint=tmp_path, random_state=None).fit(X, y)
+    assert_same(found(model), found(clone(model).fit(X, y)))
+
+
+def test_a_sample_on_dask_must_be_the_same(tmp_path):
+    model, data, target = CASES["dask"]
+    with pytest.raises(ValueError, match="needs a random_state"):
+        clone(model).set_params(checkpoint=tmp_path / "kept").fit(data, target)
+    assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"Cs": [0.1, 1.0]}, "the contents of Cs differ"),
+        ({"Cs": [0.1, 1.0, 10.0]}, r"Cs was .*\(2,\) and is .*\(3,\)"),
+        ({"losses": ["squared_hinge"]}, "losses was"),
+        ({"gammas": [1.0]}, "gammas was"),
+        ({"scoring": "f1_macro"}, "scoring was None and is 'f1_macro'"),
+        ({"cv": KFold(3, shuffle=True, random_state=0)}, "the contents of the splits differ"),
+        ({"cv": 4}, "splits"),
+        ({"prune": True}, "prune was False and is True"),
+        ({"rank": 20}, "rank was 30 and is 20"),
+    ],
+)
+def test_another_search_is_refused(tmp_path, parameters, said):
+    model = clone(CASES["classes"][0]).set_params(checkpoint=tmp_path, random_state=0, refit=False).fit(X, y)
+    assert_same(found(model), found(clone(model).set_params(n_jobs=1).fit(X, y)))
+    with pytest.raises(ValueError, match=rf"is of another fit:.*{said}"):
+        clone(model).set_params(**parameters).fit(X, y)
+    with pytest.raises(ValueError, match="the contents of y differ"):
+        clone(model).fit(X, y[::-1])
