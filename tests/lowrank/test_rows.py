@@ -309,6 +309,7 @@ def test_blas_threads_are_restored_whoever_leaves_last(first_to_leave):
         for limit in limits:
             limit.__enter__()
         limits[first_to_leave].__exit__(None, None, None)
+        assert set(blas().values()) == {1}
         limits[1 - first_to_leave].__exit__(None, None, None)
         assert set(blas().values()) == {2}
 

@@ -33,36 +33,35 @@ def count_threads(n_jobs: int | None) -> int:
 class _BlasLimit:
     """The number of threads of matrix products, which all fits of the process share.
 
-    The last one to leave puts back what the first one found, in whatever order fits in different threads end.
+    What holds is the last limit of those whose block has not ended, in whatever order blocks in different threads end.
+    The last one to leave puts back what the first one found.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._inside = 0
+        self._limits: dict[object, int] = {}
         self._found: list[int] = []
         #: what the products inside are limited to; None outside
         self.present: int | None = None
 
-    def enter(self, n_threads: int) -> list[int]:
+    def enter(self, n_threads: int) -> object:
         with self._lock:
-            before = [library.num_threads for library in _blas()]
-            if self._inside == 0:
-                self._found = before
-            self._inside += 1
-            self.present = n_threads
-            self._set([n_threads] * len(before))
-            return before
+            if not self._limits:
+                self._found = [library.num_threads for library in _blas()]
+            own = object()
+            self._limits[own] = n_threads
+            self._hold()
+            return own
 
-    def leave(self, before: list[int]) -> None:
+    def leave(self, own: object) -> None:
         with self._lock:
-            self._inside -= 1
-            self.present = max(before, default=1) if self._inside else None
-            self._set(before if self._inside else self._found)
+            del self._limits[own]
+            self._hold()
 
-    @staticmethod
-    def _set(numbers: list[int]) -> None:
-        for library, n_threads in zip(_blas(), numbers, strict=True):
-            library.set_num_threads(n_threads)
+    def _hold(self) -> None:
+        self.present = next(reversed(self._limits.values()), None)
+        for library, found in zip(_blas(), self._found, strict=True):
+            library.set_num_threads(found if self.present is None else self.present)
 
 
 _limit = _BlasLimit()
@@ -71,11 +70,11 @@ _limit = _BlasLimit()
 @contextmanager
 def blas_threads(n_threads: int) -> Iterator[None]:
     """Limit the matrix products inside to `n_threads`."""
-    before = _limit.enter(n_threads)
+    own = _limit.enter(n_threads)
     try:
         yield
     finally:
-        _limit.leave(before)
+        _limit.leave(own)
 
 
 def has_one_thread() -> bool:
