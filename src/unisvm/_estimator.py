@@ -26,7 +26,7 @@ from unisvm.objective import Objective
 from unisvm.rows import MemoryRows
 from unisvm.rows.budget import parse_memory, readable
 from unisvm.rows.stored import only
-from unisvm.rows.threads import blas_threads, count_threads
+from unisvm.rows.threads import blas_threads, count_threads, one_if_small
 from unisvm.solvers import History, Result, StopReason
 from unisvm.solvers.pilot import explore
 from unisvm.solvers.result import Start
@@ -221,7 +221,10 @@ class BaseUniSVM(KernelEstimator):
             if known is not None:
                 feature_map = FeatureMap.from_factor(kernel, chosen.points, known["kept"], known["factor"])
             else:
-                matrix = kernel.against(chosen.points)(chosen.vectors.astype(np.float64))
+                vectors = chosen.vectors.astype(np.float64)
+                # NumPy's threads would spin on into the factorisation
+                with one_if_small(vectors.shape[0] ** 2 * vectors.shape[1]):
+                    matrix = kernel.against(chosen.points)(vectors)
                 feature_map = FeatureMap(kernel, chosen.points, matrix, rows.dtype)
                 stored = {} if chosen.stored is None else {"stored": chosen.stored}
                 saved.save("landmarks", stored | {"kept": feature_map.kept, "factor": feature_map.factor})
