@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from time import perf_counter
@@ -222,17 +223,15 @@ class BaseSearch(BaseEstimator):
 
     def _identity(self, axes: Axes, gammas: list[Any], task: Task) -> dict[str, str]:
         """What a checkpoint must have been made of for this search to go on from it."""
-        n_threads = count_threads(self.n_jobs)
-        same = describe_estimator(self, losses=axes.given, Cs=axes.costs, gammas=gammas, cv=None)
-        for name, values in {
-            "X": (task.X,),
-            "y": (task.y,),
-            "the weights": (task.weights,),
-            "the splits": [rows for split in task.splits for rows in split],
-            "what the scorer is given": tuple(task.score_params.items()),
-        }.items():
-            same[name] = fingerprint.describe_together(values, n_threads)
-        return same
+        describe = partial(fingerprint.describe, n_threads=count_threads(self.n_jobs))
+        # the splits say all that cv does
+        return describe_estimator(self, losses=axes.given, Cs=axes.costs, gammas=gammas, cv=None) | {
+            "X": describe(task.X),
+            "y": describe(task.y),
+            "the weights": describe(task.weights),
+            "the splits": fingerprint.describe_together(rows for split in task.splits for rows in split),
+            "what the scorer is given": describe(task.score_params),
+        }
 
     def _warn_of_unfinished(self, count: int, of: int) -> None:
         if count:
@@ -243,16 +242,19 @@ class BaseSearch(BaseEstimator):
                 stacklevel=4,
             )
 
+    def _folder(self, name: str) -> Path | None:
+        """A folder in that of the checkpoint, if there is one."""
+        return None if self.checkpoint is None else Path(self.checkpoint) / name
+
     def _refit(self, X, y: np.ndarray, sample_weight, task: Task, mean_model: dict[str, Any]) -> BaseUniSVM:
         """The best cell fitted on all rows."""
         best = self._estimator(self.loss_, self.C_, self.gamma_, task.template.random_state)
-        folder = None if self.checkpoint is None else Path(self.checkpoint)
-        best.set_params(verbose=self.verbose, checkpoint=folder and folder / "refit")
+        best.set_params(verbose=self.verbose, checkpoint=self._folder("refit"))
         best.fit(X, y, sample_weight).set_params(checkpoint=None)
         if losses.get(self.loss_).is_convex or best._is_precomputed():
             return best
         # The fits that were scored may lie in a better valley than the one that a fit from scratch falls into.
-        other = clone(best).set_params(warm_start=True, checkpoint=folder and folder / "refit-from-splits")
+        other = clone(best).set_params(warm_start=True, checkpoint=self._folder("refit-from-splits"))
         other.__dict__.update(task.own, **mean_model, n_features_in_=X.shape[1])
         other.fit(X, y, sample_weight).set_params(warm_start=False, checkpoint=None)
         return min(best, other, key=lambda model: float(np.mean(model.objective_)))

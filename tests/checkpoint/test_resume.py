@@ -68,29 +68,7 @@ CASES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def every_iteration(monkeypatch):
-    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0)
-    monkeypatch.setattr(checkpoint, "_SHARE", 0)
-
-
-@pytest.fixture
-def break_after(monkeypatch):
-    """Break off the run after so many files."""
-    real = os.replace
-
-    def at(n_files):
-        left = [n_files]
-
-        def replace(*paths):
-            if left[0] == 0:
-                raise Broken
-            left[0] -= 1
-            real(*paths)
-
-        monkeypatch.setattr(os, "replace", replace)
-
-    return at
+pytestmark = pytest.mark.usefixtures("every_iteration")
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -1,7 +1,6 @@
 """Searches that are broken off or killed go on to the same scores and the same model."""
 
 import multiprocessing
-import os
 from time import sleep
 
 import dask.array as da
@@ -11,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from checkpointed import Broken, rows
-from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, _search, checkpoint
+from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, _search
 
 X, y = rows(600)
 MANY, LABELS = rows(5000)
@@ -29,10 +28,7 @@ CASES = {
 MOST_FILES = 60
 
 
-@pytest.fixture(autouse=True)
-def every_iteration(monkeypatch):
-    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0)
-    monkeypatch.setattr(checkpoint, "_SHARE", 0)
+pytestmark = pytest.mark.usefixtures("every_iteration")
 
 
 def found(model):
@@ -52,31 +48,22 @@ def assert_same(one, other):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_goes_on_from_every_file(case, tmp_path, monkeypatch):
+def test_goes_on_from_every_file(case, tmp_path, break_after):
     model, data, target = CASES[case]
 
     def new(folder=None):
         return clone(model).set_params(checkpoint=folder, random_state=0)
 
     whole = found(new().fit(data, target))
-    real, left = os.replace, [0]
-
-    def replace(*paths):
-        if left[0] == 0:
-            raise Broken
-        left[0] -= 1
-        real(*paths)
-
-    monkeypatch.setattr(os, "replace", replace)
     n_broken = 0
     for n_files in [1, 2, 3, 4, 5, 6, 8, 12, 20, MOST_FILES]:
         folder = tmp_path / str(n_files)
-        left[0] = n_files
+        break_after(n_files)
         try:
             new(folder).fit(data, target)
         except Broken:
             n_broken += 1
-        left[0] = MOST_FILES
+        break_after(MOST_FILES)
         assert_same(whole, found(new(folder).fit(data, target)))
     assert n_broken >= (2 if case == "without a refit" else 5)
 
