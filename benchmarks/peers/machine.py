@@ -67,7 +67,7 @@ def read_seconds(features: np.ndarray, threads: int) -> float:
     """How long a plain read of the array takes in so many threads: a sum that uses each number once."""
     rows = MemoryRows(features, features[:, :1], np.ones(len(features), dtype=features.dtype), threads)
     return _median_seconds(
-        lambda: rows.reduce(lambda block, targets, weights: (np.add.reduce(block, axis=None),), features, spread=True)
+        lambda: rows.reduce(lambda block, targets, weights: (np.add.reduce(block, axis=None),), features)
     )
 
 

@@ -54,7 +54,7 @@ def seconds_a_row(rank: int, n_rows: int = 60_000) -> dict[str, float]:
     features = rows.build(block, rank)
     return {
         "build": _least(lambda: rows.build(block, rank)) / n_rows,
-        "sweep": _least(lambda: rows.reduce(sweep, features, spread=False)) / n_rows,
+        "sweep": _least(lambda: rows.reduce(sweep, features)) / n_rows,
     }
 
 
@@ -87,12 +87,12 @@ def seconds_a_task(rank: int, n_blocks: tuple[int, int] = (32, 288), repeats: in
             X = da.ones((n, 2), chunks=(1, 2), dtype=np.float32)
             rows = Blocks(X, np.ones((n, 1), np.float32)).stores(as_they_are, 1)
             features = rows.build(kernels.RBF(16.0).against(np.zeros((rank, 2), np.float32)), rank)
-            rows.reduce(sweep, features, spread=False)
+            rows.reduce(sweep, features)
             measured = []
             for _ in range(repeats):
                 sleep(0.5)
                 before = process_time(), sum(client.run(process_time).values()), perf_counter(), _loopback()
-                rows.reduce(sweep, features, spread=False)
+                rows.reduce(sweep, features)
                 after = process_time(), sum(client.run(process_time).values()), perf_counter(), _loopback()
                 measured.append(np.subtract(after, before))
             for kept, value in zip((here, there, clock, sent), np.min(measured, axis=0), strict=True):

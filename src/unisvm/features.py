@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh, solve_triangular
-from scipy.linalg.blas import get_blas_funcs
 from scipy.linalg.lapack import dpstrf
 
 from unisvm.kernels import Kernel
-from unisvm.products import multiply
-from unisvm.rows.threads import one_if_small
+from unisvm.rows.threads import blas_threads, in_threads, one_if_small
 
 # Pivots of K(B, B) below this share of its largest entry are not told from rounding error in the features.
 _LEAST_PIVOT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-13}
 _CHECKED_FOR_SIGN = 500
-# rows that are multiplied by their weights at a time, in memory that is used again
-_MOMENTS_BLOCK = 2048
+# rows and columns that are whitened at a time
+_WHITENED_ROWS, _PANEL = 512, 128
+# most rows that are multiplied by their weights at a time
+_MOMENTS_BLOCK = 4096
 
 
 class FeatureMap:
@@ -56,7 +56,8 @@ class FeatureMap:
             )
         least = max(_LEAST_PIVOT[dtype], len(matrix) * np.finfo(np.float64).eps)
         # the transpose is the same matrix in the order of LAPACK, which needs no copy then
-        factor, pivots, rank, _ = dpstrf(matrix.T, tol=least * largest, lower=1, overwrite_a=1)
+        with one_if_small(len(matrix) ** 3 / 6):
+            factor, pivots, rank, _ = dpstrf(matrix.T, tol=least * largest, lower=1, overwrite_a=1)
         factor = np.asfortranarray(factor[:rank, :rank])
         factor *= np.tri(rank, dtype=bool)
         self._set(kernel, points, pivots[:rank] - 1, factor)
@@ -89,6 +90,39 @@ class FeatureMap:
         It is also what turns a gradient in the dual coefficients into one in the basis.
         """
         return solve_triangular(self.factor, values, lower=True, check_finite=False)
+
+
+class Whitener:
+    """L⁻¹ for rows of features, in products of panels: unlike a solve, they leave the interpreter's lock to others.
+
+    Parameters
+    ----------
+    factor : ndarray
+        The lower triangular L.
+    dtype : dtype
+        The precision of the rows.
+    """
+
+    def __init__(self, factor: np.ndarray, dtype: np.dtype):
+        panels = [slice(low, min(low + _PANEL, len(factor))) for low in range(0, len(factor), _PANEL)]
+        own = [factor[panel, panel] for panel in panels]
+        with blas_threads(1):
+            inverses = [solve_triangular(L, np.eye(len(L)), lower=True, check_finite=False) for L in own]
+        rounded = factor.astype(dtype)
+        self._panels = [
+            (panel, rounded[panel, : panel.start].T, inverse.T.astype(dtype))
+            for panel, inverse in zip(panels, inverses, strict=True)
+        ]
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """L⁻¹ v for every row v, written over the rows."""
+        for low in range(0, len(values), _WHITENED_ROWS):
+            rows = values[low : low + _WHITENED_ROWS]
+            for panel, before, inverse in self._panels:
+                part = rows[:, panel]
+                part -= np.dot(rows[:, : panel.start], before)
+                part[...] = np.dot(part, inverse)
+        return values
 
 
 def check_positive_semidefinite(matrix: np.ndarray, *, refuse: bool) -> None:
@@ -153,19 +187,18 @@ class GramSample:
         others = np.flatnonzero(factors > least)
         total = self.rows.total_weight
         weights = (self.rows.weights[others] * (factors[others] - least)) / total
-        gram, sums = _moments(self.features[others], weights)
+        gram, sums = _moments(self.features, weights, others)
         return gram + least * self.gram, sums + least * self.mean, float(weights.sum() + least)
 
 
 def gram_of_all(rows, features: FeatureMap, built) -> GramSample:
     """Moments of the features that `rows.build` made, over all rows."""
-    factor = features.factor.astype(rows.dtype)
+    whiten = Whitener(features.factor, rows.dtype)
 
     def block(values, targets, weights):
-        P = solve_triangular(factor, values.T, lower=True, check_finite=False)
-        return _moments(P.T, np.ones(P.shape[1]) if weights is None else weights[:, 0])
+        return _moments(whiten(values.copy()), np.ones(len(values)) if weights is None else weights[:, 0])
 
-    gram, sums = rows.reduce(block, built, spread=False)
+    gram, sums = rows.reduce(block, built, n_columns=features.rank)
     total = rows.total_weight
     return GramSample(sums / total, gram / total, _left_out(gram, rows.trace(features.kernel)))
 
@@ -200,26 +233,39 @@ def gram_sample(
     seen = rows.sample(indices, weights)
     values = rows.values(lambda block: block, built, indices)
     # a majoriser in single precision serves as well
-    factor = features.factor.astype(values.dtype)
-    with one_if_small(values.size * features.rank):
-        basis = solve_triangular(factor, values.T, lower=True, overwrite_b=True, check_finite=False).T
+    whiten = Whitener(features.factor, values.dtype)
+    n_known = 0 if landmarks is None else len(landmarks)
+    others = values[n_known:]
+    in_threads(lambda part: whiten(others[part]), len(others), others.size * features.rank)
+    if n_known:
+        # K(B, B) L⁻ᵀ
+        values[:n_known] = features.factor
     total = weights.sum()
-    gram, sums = _moments(basis, weights / total)
+    gram, sums = _moments(values, weights / total)
     diagonal = weights @ rows.diagonal(features.kernel, indices) / total
-    return GramSample(sums, gram, _left_out(gram, diagonal), seen, basis)
+    return GramSample(sums, gram, _left_out(gram, diagonal), seen, values)
 
 
-def _moments(P: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Σ s p pᵀ, its lower triangle, and Σ s p over rows p with weights s."""
-    (syrk,) = get_blas_funcs(("syrk",), (P,))
-    roots = np.sqrt(weights).astype(P.dtype)
-    gram = np.zeros((P.shape[1], P.shape[1]), dtype=P.dtype, order="F")
-    with one_if_small(P.size * P.shape[1]):
-        for low in range(0, len(P), _MOMENTS_BLOCK):
-            part = slice(low, low + _MOMENTS_BLOCK)
-            gram = syrk(1.0, P[part].T * roots[part], beta=1.0, c=gram, lower=1, overwrite_c=1)
-        sums = multiply(P.T, weights.astype(P.dtype)[:, None])[:, 0]
-    return gram.astype(np.float64), sums.astype(np.float64)
+def _moments(P: np.ndarray, weights: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Σ s p pᵀ and Σ s p over the rows p of P, or over those of these numbers, with weights s."""
+    roots = np.sqrt(weights).astype(P.dtype)[:, None]
+
+    def share(rows_of: slice) -> tuple[np.ndarray, np.ndarray]:
+        gram, sums = np.zeros((P.shape[1], P.shape[1]), dtype=P.dtype), np.zeros((P.shape[1], 1), dtype=P.dtype)
+        for low in range(rows_of.start, rows_of.stop, _MOMENTS_BLOCK):
+            part = slice(low, min(low + _MOMENTS_BLOCK, rows_of.stop))
+            weighted = P[part if rows is None else rows[part]] * roots[part]
+            # of a matrix and its own transpose NumPy computes one triangle only
+            gram += np.dot(weighted.T, weighted)
+            sums += np.dot(weighted.T, roots[part])
+        return gram, sums
+
+    (gram, sums), *others = in_threads(share, len(weights), len(weights) * P.shape[1] ** 2)
+    gram, sums = gram.astype(np.float64), sums.astype(np.float64)
+    for other_gram, other_sums in others:
+        gram += other_gram
+        sums += other_sums
+    return gram, sums[:, 0]
 
 
 def _left_out(gram: np.ndarray, diagonal: float) -> float:

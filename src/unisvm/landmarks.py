@@ -79,8 +79,7 @@ class PartialCholesky:
         if len(positions) == 0:
             return False
         drawn_with = self.residual[positions]
-        with blas_threads(1):
-            matrix = self.entries(positions).astype(np.float64)
+        matrix = self.entries(positions).astype(np.float64)
         independent, factor = self._eliminate(
             matrix, positions, lambda i, left: rng is None or rng.uniform() * drawn_with[i] < left
         )
@@ -113,8 +112,7 @@ class PartialCholesky:
         between = np.ascontiguousarray(known[:, pivots].T)
         against = self._kernel.against(self._points[pivots])
         new = np.empty((len(pivots), len(self.weights)), dtype=self._factor.dtype)
-        with blas_threads(1):
-            inverse = np.linalg.inv(factor).astype(new.dtype)
+        inverse = np.linalg.inv(factor).astype(new.dtype)
 
         def fill(part: slice) -> None:
             left = against(self._vectors[part]).T
@@ -167,7 +165,9 @@ def choose(rule: str, rows, kernel: Kernel, rank: int, tolerance: float, rng: np
     one_of("landmark rule", rule, RULES)
     if rank >= rows.n_rows:
         return np.arange(rows.n_rows)
-    return RULES[rule](rows, kernel, rank, tolerance, rng)
+    # threads of BLAS would spin on between its many small products
+    with blas_threads(1):
+        return RULES[rule](rows, kernel, rank, tolerance, rng)
 
 
 def _rpcholesky(rows, kernel, rank, tolerance, rng):

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from unisvm.features import GramSample, Moments
+from unisvm.rows.threads import one_if_small
 
 
 class Coordinates(Protocol):
@@ -104,7 +105,8 @@ def _cholesky(gram: np.ndarray, scale: float, ridge: float, free: int = 0) -> np
         diagonal = H.diagonal()
         H[np.diag_indices_from(H)] = diagonal + (ridge + lift * (diagonal.max() + ridge)) * lifted
         try:
-            return cholesky(H, lower=True, overwrite_a=True, check_finite=False)
+            with one_if_small(len(H) ** 3 / 6):
+                return cholesky(H, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
             continue
     raise FloatingPointError("The majoriser could not be factorised; the kernel or the weights are degenerate.")

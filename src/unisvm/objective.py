@@ -9,7 +9,7 @@ import numpy as np
 
 from unisvm.features import GramSample
 from unisvm.losses.base import CLASSIFICATION, REGRESSION, Loss
-from unisvm.products import multiply
+from unisvm.rows.threads import one_if_small
 
 # real targets further than this from their median, in units of their robust scale, are outliers to the start
 _INLIERS = 3.0
@@ -125,9 +125,9 @@ class Objective:
     def curvature(self, W: np.ndarray) -> np.ndarray:
         """The curvature of the loss at each row, as a share of the most that A allows, averaged over the columns."""
         dual, intercept = self.to_dual(W)
-        return curvature_of(
-            self.loss, self.residuals(self._products(self.features, dual) + intercept, self.rows.targets)
-        )
+        with one_if_small(self.features.size * dual.shape[1]):
+            f = self._products(self.features, dual) + intercept
+        return curvature_of(self.loss, self.residuals(f, self.rows.targets))
 
     def __call__(self, W: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and gradients at W, whose j-th column belongs to the targets' column ``columns[j]``."""
@@ -144,11 +144,13 @@ class Objective:
 
         def block(features, targets, weights):
             y, weights = chosen.select(targets, weights)
-            value, pull = chosen.value_and_derivative(self.residuals(self._products(features, dual) + intercept, y))
+            f = self._products(features, dual)
+            f += intercept
+            value, pull = chosen.value_and_derivative(self.residuals(f, y))
             pull = _weighted(pull, weights)
             if self.margins:
                 pull = pull * y
-            return _gathered(features, pull), pull.sum(axis=0, dtype=np.float64), _weighted_sum(value, weights)
+            return _gathered(features, pull), _sum(pull), _sum(_weighted(value, weights))
 
         return block
 
@@ -158,25 +160,29 @@ class Objective:
         chosen = self._choose(columns)
 
         def block(features, targets, weights):
-            f = self._products(features, dual) + intercept
+            f = self._products(features, dual)
+            f += intercept
             y, weights = chosen.select(targets, weights)
             values = [chosen.value(self.residuals(f.dtype.type(scale) * f, y)) for scale in scales]
-            return (np.stack([_weighted_sum(value, weights) for value in values]),)
+            return (np.stack([_sum(_weighted(value, weights)) for value in values]),)
 
         (risks,) = self._sweep(block, len(columns))
         body = self._body(W)
         return chosen.penalty * np.outer(scales**2, np.einsum("ij,ij->j", body, body)) + risks / chosen.total
 
     def _products(self, features: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        return multiply(features, dual)
+        return np.dot(features, dual)
 
     def _sweep(self, block, n_columns: int) -> list[np.ndarray]:
-        # threads over blocks share out the losses as well, and round alike wherever the features are
-        return self.rows.reduce(block, self.features, n_columns=n_columns, spread=True)
+        return self.rows.reduce(block, self.features, n_columns=n_columns)
 
     def residuals(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """What the loss is a function of."""
-        return 1 - y * f if self.margins else y - f
+        """What the loss is a function of; it is written over f."""
+        # between the products of a block, threads wait for each other after every operation
+        if not self.margins:
+            return np.subtract(y, f, out=f)
+        f *= y
+        return np.subtract(1, f, out=f)
 
     def _body(self, W: np.ndarray) -> np.ndarray:
         """W without its intercepts."""
@@ -198,7 +204,7 @@ class Objective:
                 low, high = self.middle - _INLIERS, self.middle + _INLIERS
                 pull = np.concatenate([pull, _weighted(np.clip(y, low, high), weights)], axis=1)
             pull = pull.astype(features.dtype, copy=False)
-            return _gathered(features, pull), pull.sum(axis=0, dtype=np.float64)
+            return _gathered(features, pull), _sum(pull)
 
         products, sums = self._sweep(block, self.n_columns)
         total = np.broadcast_to(chosen.total, self.n_columns)
@@ -255,7 +261,7 @@ def unit_of(loss: Loss) -> float:
 
 def _gathered(features: np.ndarray, pull: np.ndarray) -> np.ndarray:
     """What the rows pull at each feature."""
-    return multiply(features.T, pull)
+    return np.dot(features.T, pull)
 
 
 def _weighted(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
@@ -263,6 +269,6 @@ def _weighted(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     return values if weights is None else weights * values
 
 
-def _weighted_sum(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+def _sum(values: np.ndarray) -> np.ndarray:
     """The sums of the columns, in double precision."""
-    return _weighted(values, weights).sum(axis=0, dtype=np.float64)
+    return np.add.reduce(values, axis=0, dtype=np.float64)

@@ -28,3 +28,4 @@ def store():
 def small_blocks(monkeypatch):
     """Blocks as short as they get: 64 rows."""
     monkeypatch.setattr(memory, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(memory, "_WORTH_SHARING", 0)

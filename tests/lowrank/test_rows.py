@@ -44,14 +44,18 @@ def test_every_row_is_visited_once_and_no_block_is_empty(store, small_blocks, m,
     assert visited[0][0] == 0
     assert visited[-1][1] == m
     assert all(one[1] == other[0] for one, other in pairwise(visited))
-    assert len(visited) == -(-m // 64)
+    lengths = [high - low for low, high in visited]
+    assert max(lengths) <= 64
+    assert len(set(lengths[:-1])) <= 1
+    # every thread has as many
+    assert len(visited) <= n_threads * -(-m // (n_threads * 64))
 
 
 def test_blocks_hold_about_the_same_bytes_whatever_their_width(store, monkeypatch):
     monkeypatch.setattr(memory, "_BLOCK_BYTES", 2**14)
     for width, length in ((4, 512), (16, 128)):
         highs = []
-        store(np.zeros((3000, 2)))._visit(lambda low, high, seen=highs: seen.append(high), width)
+        store(np.zeros((20 * length - 3, 2)))._visit(lambda low, high, seen=highs: seen.append(high), width)
         assert highs[0] == length
 
 
@@ -67,7 +71,7 @@ def test_sums_over_blocks_are_sums_over_rows(store, small_blocks, m, n_threads, 
         assert len(features) == len(targets) == len(weights) <= 64
         return features.T @ (weights * targets), weights.sum(), (weights * targets).sum(axis=0)
 
-    product, total, sums = rows.reduce(block, features, spread=True)
+    product, total, sums = rows.reduce(block, features)
     exact = features.astype(float)
     assert product.dtype == total.dtype == np.float64
     tolerance = {"rtol": 1e-4, "atol": 1e-3} if dtype == np.float32 else {"rtol": 1e-10, "atol": 1e-10}
@@ -81,15 +85,13 @@ def test_sums_accumulate_in_double_precision(store, small_blocks):
     features = np.zeros((64 * 5, 1), dtype=np.float32)
     features[::64] = 1
     features[0] = 2**24
-    (total,) = store(features).reduce(
-        lambda features, targets, weights: (features.sum(axis=0),), features, n_columns=1, spread=True
-    )
+    (total,) = store(features).reduce(lambda features, targets, weights: (features.sum(axis=0),), features, n_columns=1)
     assert total[0] == 2**24 + 4
 
 
 def test_what_a_block_returns_is_not_written_to(store, small_blocks):
     shared = np.ones(2)
-    (total,) = store(np.zeros((200, 1))).reduce(lambda *block: (shared,), np.zeros((200, 1)), spread=True)
+    (total,) = store(np.zeros((200, 1))).reduce(lambda *block: (shared,), np.zeros((200, 1)))
     np.testing.assert_array_equal(total, [4, 4])
     np.testing.assert_array_equal(shared, [1, 1])
 
@@ -112,7 +114,7 @@ def test_an_error_in_a_block_reaches_the_caller(store, small_blocks):
 
     for n_threads in (1, 2):
         with pytest.raises(ZeroDivisionError, match="in a block"):
-            store(np.zeros((300, 1)), n_threads=n_threads).reduce(block, np.zeros((300, 1)), spread=True)
+            store(np.zeros((300, 1)), n_threads=n_threads).reduce(block, np.zeros((300, 1)))
 
 
 # ---------------------------------------------------------------------- samples
@@ -273,13 +275,12 @@ def test_count_threads():
         assert count_threads(None) == min(2, cpu_count())
 
 
-@pytest.mark.parametrize(("n_tasks", "n_threads", "expected"), [(4, 2, 1), (4, 1, 1), (1, 2, 2)])
-def test_products_inside_tasks_do_not_take_threads_from_other_tasks(n_tasks, n_threads, expected):
-    # several tasks share the threads; a task on its own has them all
+@pytest.mark.parametrize(("n_tasks", "n_threads"), [(4, 2), (4, 1), (1, 2)])
+def test_products_inside_tasks_do_not_take_threads_from_other_tasks(n_tasks, n_threads):
     with threadpool_limits(2, user_api="blas"):
         inside = run([blas] * n_tasks, n_threads)
         assert set(blas().values()) == {2}
-    assert [set(threads.values()) for threads in inside] == [{expected}] * n_tasks
+    assert [set(threads.values()) for threads in inside] == [{1}] * n_tasks
 
 
 def test_results_of_tasks_are_in_order():

@@ -41,7 +41,7 @@ def test_store_works_alike_on_both(tmp_path, order):
 
     held, filed = rows.build(square, 3), rows.build(square, 3, room=100)
     assert isinstance(filed, Scratch)
-    for left, right in zip(rows.reduce(sums, held, spread=True), rows.reduce(sums, filed, spread=True), strict=True):
+    for left, right in zip(rows.reduce(sums, held), rows.reduce(sums, filed), strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-12)
     chosen = np.array([7, 499, 0])
     np.testing.assert_array_equal(rows.values(np.negative, filed, chosen), -(rows.X[chosen] ** 2))

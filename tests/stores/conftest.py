@@ -24,6 +24,7 @@ def threaded_dask():
 def small_blocks(monkeypatch):
     """Blocks as short as they get: 64 rows."""
     monkeypatch.setattr(memory, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(memory, "_WORTH_SHARING", 0)
 
 
 @pytest.fixture

@@ -152,9 +152,9 @@ def test_a_client_that_is_killed(cluster, tmp_path):
 def test_all_workers_die(client):
     store = Blocks(rows_in(8), y.astype(float)).stores(lambda y, weights: (y[:, None], weights), 1)
     features = store.build(kernels.RBF(1.0).against(X[:20]), 20)
-    before = store.reduce(lambda features, targets, weights: (features.T @ targets,), features, spread=False)
+    before = store.reduce(lambda features, targets, weights: (features.T @ targets,), features)
     client.run(lambda: os.kill(os.getpid(), signal.SIGKILL), on_error="ignore")
-    after = store.reduce(lambda features, targets, weights: (features.T @ targets,), features, spread=False)
+    after = store.reduce(lambda features, targets, weights: (features.T @ targets,), features)
     np.testing.assert_array_equal(before, after)
 
 
@@ -171,11 +171,11 @@ def test_a_worker_that_comes_late_gets_its_share():
         def sums(features, targets, weights):
             return features.sum(axis=0), features.T @ targets
 
-        before = rows.reduce(sums, features, spread=False)
+        before = rows.reduce(sums, features)
         assert len(set(rows.values(who, features, every))) == 1
         cluster.scale(2)
         client.wait_for_workers(2, timeout=60)
-        after = rows.reduce(sums, features, spread=False)
+        after = rows.reduce(sums, features)
         workers, counts = np.unique(rows.values(who, features, every), return_counts=True)
         assert set(workers) == set(client.run(os.getpid).values())
         np.testing.assert_array_equal(counts, [M // 2, M // 2])
@@ -183,7 +183,7 @@ def test_a_worker_that_comes_late_gets_its_share():
             np.testing.assert_array_equal(one, other)
         # nothing is moved as long as nobody comes or goes
         placed = tasks.holders(features.blocks())
-        rows.reduce(sums, features, spread=False)
+        rows.reduce(sums, features)
         assert tasks.holders(features.blocks()) == placed
 
 

@@ -105,7 +105,7 @@ class Loss(BaseEstimator, ABC):
 
 def _as_floating(u: Any) -> np.ndarray:
     u = np.asarray(u)
-    return u if np.issubdtype(u.dtype, np.floating) else u.astype(np.float64)
+    return u if u.dtype.kind == "f" else u.astype(np.float64)
 
 
 POSITIVE = (0.0, np.inf, False)

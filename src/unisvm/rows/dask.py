@@ -217,8 +217,6 @@ class DaskRows:
         self,
         block: Callable[..., tuple[np.ndarray, ...]],
         features: Features,
-        *,
-        spread: bool,
         n_columns: int = 1,
     ) -> list[np.ndarray]:
         """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision."""
@@ -310,7 +308,7 @@ def _build(store: MemoryRows, block: Sent, width: int) -> Built:
 
 
 def _reduce(built: Built, block: Sent, n_columns: int) -> list[np.ndarray]:
-    return built.store.reduce(block.content, built.features, spread=False, n_columns=n_columns)
+    return built.store.reduce(block.content, built.features, n_columns)
 
 
 def _values(built: Built, block: Sent, indices: np.ndarray) -> np.ndarray:

@@ -21,9 +21,13 @@ from unisvm.rows.threads import run
 
 # A block of features is read twice in a sweep, the second time from the cache; smaller blocks cost more in waiting
 # for the interpreter's lock than they gain.
-_BLOCK_BYTES = 2**23
+_BLOCK_BYTES = 5 * 2**20
 # With many columns, what is computed for a block must stay in the cache as well.
 _BLOCK_ENTRIES = 2**18
+# fewer multiplications are over before another thread has woken
+_WORTH_SHARING = 2**18
+# shares of the rows that a thread takes on average, each with sums of its own, and most numbers in all sums
+_SHARES_A_THREAD, _MOST_SUMS = 4, 2**23
 # rows that are gathered at a time for the diagonal
 _DIAGONAL_ROWS = 2**14
 
@@ -208,24 +212,19 @@ class MemoryRows:
         self,
         block: Callable[..., tuple[np.ndarray, ...]],
         features: np.ndarray | Scratch,
-        *,
-        spread: bool,
         n_columns: int = 1,
     ) -> list[np.ndarray]:
         """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision.
 
         The weights are a column, or None when every row counts once. `n_columns` is how many numbers a row is turned
-        into, which keeps the blocks small enough. With `spread` the threads work on different blocks; without, they are
-        left to the products inside one block after the other.
+        into, which keeps the blocks small enough.
         """
 
         def part(low: int, high: int) -> tuple[np.ndarray, ...]:
             weights = None if self._all_count_once else self._visited_weights[low:high, None]
             return block(features[low:high], self._visited_targets[low:high], weights)
 
-        # while one thread waits for the disk another can work
-        spread = spread or isinstance(features, Scratch)
-        sums = self._visit(part, features.shape[1], self.n_threads if spread else 1, n_columns)
+        sums = self._visit(part, features.shape[1], n_columns)
         return [reduce(np.add, parts) for parts in zip(*sums, strict=True)]
 
     def values(
@@ -241,14 +240,17 @@ class MemoryRows:
 
         return np.concatenate(run([partial(part, low) for low in range(0, len(indices), length)], self.n_threads))
 
-    def _visit(
-        self, block: Callable[[int, int], Any], width: int, n_tasks: int | None = None, n_columns: int = 1
-    ) -> list[Any]:
-        """Run `block(low, high)` over all rows; the sums of what it returned, one for each thread or task."""
+    def _visit(self, block: Callable[[int, int], Any], width: int, n_columns: int = 1) -> list[Any]:
+        """Run `block(low, high)` over all rows; the sums of what it returned, in the order of the rows."""
         length = min(_BLOCK_BYTES // (width * self.dtype.itemsize), _BLOCK_ENTRIES // n_columns)
         length = int(np.clip(length, 64, 2**16))
-        starts = range(0, self.n_rows, length)
-        shares = np.array_split(np.asarray(starts), min(n_tasks or self.n_threads, len(starts)))
+        n_threads = self.n_threads if self.n_rows * width * n_columns > _WORTH_SHARING else 1
+        # every thread gets as many blocks, all of one length
+        n_blocks = n_threads * max(-(-self.n_rows // (n_threads * length)), 1)
+        length = max(-(-self.n_rows // n_blocks), 1)
+        # Threads are not equally fast. The order of the sums is that of the shares, whoever takes which.
+        n_shares = n_threads * int(np.clip(_MOST_SUMS // (n_threads * width * n_columns), 1, _SHARES_A_THREAD))
+        shares = np.array_split(np.arange(0, self.n_rows, length), min(n_shares, n_blocks))
         stop = Event()
 
         def share(lows: np.ndarray) -> Any:
@@ -266,7 +268,7 @@ class MemoryRows:
                         accumulated += array
             return total
 
-        return run([partial(share, lows) for lows in shares], self.n_threads, stop)
+        return run([partial(share, lows) for lows in shares if len(lows)], n_threads, stop)
 
 
 def _in_small_pages(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from functools import cache, partial
+from itertools import pairwise
 from threading import Event, Lock
 from typing import Any, TypeVar
 
@@ -15,6 +17,7 @@ from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
+# multiplications that are over before another thread has woken
 _WORTH_WAKING = 2e8
 
 
@@ -77,11 +80,6 @@ def blas_threads(n_threads: int) -> Iterator[None]:
         _limit.leave(own)
 
 
-def has_one_thread() -> bool:
-    """Whether matrix products are limited to one thread here."""
-    return _limit.present == 1
-
-
 def one_if_small(n_multiplications: float) -> AbstractContextManager[None]:
     """Limit the matrix products inside to one thread if they are over before another has woken."""
     return blas_threads(1) if n_multiplications < _WORTH_WAKING else nullcontext()
@@ -99,23 +97,64 @@ if hasattr(os, "register_at_fork"):
 
 
 def run(tasks: Iterable[Callable[[], T]], n_threads: int, stop: Event | None = None) -> list[T]:
-    """Results of the tasks, in order; the threads are spent on the tasks, or on the products inside a single one.
+    """Results of the tasks, in order, each with one thread for its matrix products.
 
-    When one fails, or the user interrupts, the others are not left running behind the caller's back: those
-    that have not begun are left out, `stop` is set for those that look at it, and they are waited for.
+    The caller is one of the threads. When a task fails, or the user interrupts, the others are not left running behind
+    the caller's back: those that have not begun are left out, `stop` is set for those that look at it, and they are
+    waited for.
     """
     tasks = list(tasks)
     if n_threads == 1 or len(tasks) == 1:
-        with blas_threads(n_threads):
+        with blas_threads(1):
             return [task() for task in tasks]
+    left = deque(enumerate(tasks))
+    results: dict[int, T] = {}
+
+    def end() -> None:
+        left.clear()
+        if stop is not None:
+            stop.set()
+
+    def work() -> None:
+        while True:
+            try:
+                i, task = left.popleft()
+            except IndexError:
+                return
+            try:
+                results[i] = task()
+            except BaseException:
+                end()
+                raise
+
     with blas_threads(1):
-        futures = [_pool(n_threads).submit(task) for task in tasks]
+        # a thread that is woken by the caller while the caller goes on is put on another processor at once
+        helpers = [_pool(n_threads - 1).submit(work) for _ in range(min(n_threads, len(tasks)) - 1)]
         try:
-            wait(futures, return_when=FIRST_EXCEPTION)
+            work()
+            helpers = _begun(helpers)
+            wait(helpers)
         finally:
-            if stop is not None:
-                stop.set()
-            for future in futures:
-                future.cancel()
-            wait(futures)
-        return [future.result() for future in futures]
+            end()
+            helpers = _begun(helpers)
+            wait(helpers)
+    for helper in helpers:
+        helper.result()
+    return [results[i] for i in range(len(tasks))]
+
+
+def _begun(futures: list[Future[None]]) -> list[Future[None]]:
+    """The futures that have begun or are done; the others are cancelled, and find nothing left to do."""
+    return [future for future in futures if not future.cancel()]
+
+
+def in_threads(part: Callable[[slice], T], length: int, n_multiplications: float) -> list[T]:
+    """What `part` makes of each of the slices of a range, one for each thread that matrix products may use here.
+
+    It is often faster than BLAS with so many threads, which spin on for 100 ms into whatever follows.
+    """
+    n_threads = count_threads(None) if _limit.present is None else _limit.present
+    if n_multiplications < _WORTH_WAKING:
+        n_threads = 1
+    bounds = [length * k // n_threads for k in range(n_threads + 1)]
+    return run([partial(part, slice(*ends)) for ends in pairwise(bounds)], n_threads)

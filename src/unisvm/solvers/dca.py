@@ -113,7 +113,7 @@ class DCA:
         while len(active) and len(history.objective) < max_iter:
             f = P @ w.astype(P.dtype) + b.astype(P.dtype)
             targets = y[:, active]
-            u = objective.residuals(f, targets)
+            u = objective.residuals(f.copy(), targets)
             pull = loss.derivative(u) / (2 * loss.A)
             if objective.margins:
                 pull *= targets
