@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
 
 from unisvm.features import FeatureMap, GramSample, Moments
 from unisvm.losses.base import Loss
@@ -70,7 +69,8 @@ class Spectrum:
             # about their own mean, the intercept is a coordinate apart
             gram = gram - np.tril(np.outer(sums, sums / self.total))
             self.shift = sums / self.total - centre
-        values, self.vectors = eigh(gram.astype(dtype), lower=True, driver="evd", check_finite=False)
+        # NumPy's leaves the interpreter's lock to the other values of gamma
+        values, self.vectors = np.linalg.eigh(gram.astype(dtype))
         # what is lost in single precision is no more than in the features themselves
         self.values = np.maximum(values, 0.0).astype(np.float64)
 
@@ -211,6 +211,8 @@ class GridObjective(Objective):
     costs : ndarray of shape (n_C,)
         The values of C.
     layout : Layout
+    correlation : ndarray, optional
+        What the targets of every split and output correlate with, if it is known: it is the same for all losses and C.
     """
 
     def __init__(
@@ -223,6 +225,7 @@ class GridObjective(Objective):
         layout: Layout,
         task: str,
         centre: np.ndarray | None,
+        correlation: np.ndarray | None = None,
     ):
         super().__init__(rows, features, feature_map, losses[0], 0.0, task, centre)
         self.shape = (len(losses), len(costs), *layout.target_of.shape)
@@ -236,6 +239,13 @@ class GridObjective(Objective):
         self.middle = None if layout.middle is None else layout.middle[self._target_of]
         self.penalties = 1 / (2 * costs[cost_of] * self._totals)
         self.constants = self._of_losses(lambda loss: loss.A)
+        n_problems = layout.target_of.size
+        self.problem_correlation = self._correlate(np.arange(n_problems)) if correlation is None else correlation
+
+    def correlate_targets(self) -> np.ndarray:
+        n_problems = self._layout.target_of.size
+        kinds = np.split(self.problem_correlation, self.problem_correlation.shape[1] // n_problems, axis=1)
+        return np.concatenate([np.tile(kind, self.n_columns // n_problems) for kind in kinds], axis=1)
 
     def _of_losses(self, what: Callable[[Loss], Any]) -> np.ndarray:
         """An attribute of each column's loss."""
@@ -249,28 +259,19 @@ class GridObjective(Objective):
     def has_jumps(self) -> np.ndarray:
         return self._of_losses(lambda loss: loss.has_jumps)
 
-    def _choose(self, columns: np.ndarray) -> Chosen:
+    def _choose(self, columns: np.ndarray, *, counted_once: bool = False) -> Chosen:
         targets_of, weights_of, loss_of = self._target_of[columns], self._weight_of[columns], self.loss_of[columns]
         edges = np.unique([0, *(np.flatnonzero(np.diff(loss_of)) + 1), len(columns)]).tolist()
         runs = [(self.losses[loss_of[low]], slice(low, high)) for low, high in pairwise(edges)]
+        if len(columns) and (targets_of == targets_of[0]).all():
+            # splits of labels share them
+            targets_of = targets_of[:1]
 
         def select(targets, weights):
             # the rows' own weights are in those of the splits
-            return targets.T[targets_of].T, targets.T[weights_of].T
+            return targets.T[targets_of].T, None if counted_once else targets.T[weights_of].T
 
-        def value(u):
-            values = np.empty_like(u)
-            for loss, run in runs:
-                values[:, run] = loss.value(u[:, run])
-            return values
-
-        def value_and_derivative(u):
-            values, slopes = np.empty_like(u), np.empty_like(u)
-            for loss, run in runs:
-                values[:, run], slopes[:, run] = loss.value_and_derivative(u[:, run])
-            return values, slopes
-
-        return Chosen(select, value, value_and_derivative, self.penalties[columns], self._totals[columns])
+        return Chosen(select, runs, self.penalties[columns], self._totals[columns])
 
     def _block(self, dual: np.ndarray, intercept: np.ndarray, columns: np.ndarray) -> Callable[..., Any]:
         """As for any objective, but rows that some splits leave out, all in the same way, do no work for them."""
@@ -283,7 +284,9 @@ class GridObjective(Objective):
             key = counts[0].tobytes() if alike else b""
             if key not in blocks:
                 used = np.flatnonzero(targets[0, of_columns]) if alike else np.arange(len(columns))
-                blocks[key] = used, super(GridObjective, self)._block(dual[:, used], intercept[used], columns[used])
+                once = bool(alike and (targets[0, of_columns[used]] == 1).all())
+                chosen = self._choose(columns[used], counted_once=once)
+                blocks[key] = used, self._added_by(dual[:, used], intercept[used], chosen)
             used, part = blocks[key]
             n = len(columns)
             results = np.zeros((features.shape[1], n), dtype=features.dtype), np.zeros(n), np.zeros(n)
@@ -350,13 +353,17 @@ class Grid:
         self._spectrum = spectrum
         self._of_rows = (rows, features, EigenMap(feature_map, spectrum))
         self._sample = sample
+        self._correlation: np.ndarray | None = None
         self._centre = spectrum.vectors.T @ sample.mean if intercept else None
 
     def solve(
         self, losses: Sequence[Loss], costs: np.ndarray, start: np.ndarray | None, *, tol: float, max_iter: int
     ) -> Stage:
         """The functions for these C, from weights for the same losses at another C, or from least squares if better."""
-        objective = GridObjective(*self._of_rows, losses, costs, self._layout, self._task, self._centre)
+        objective = GridObjective(
+            *self._of_rows, losses, costs, self._layout, self._task, self._centre, self._correlation
+        )
+        self._correlation = objective.problem_correlation
         majoriser = ColumnCoordinates(self._spectrum, objective.penalties, objective.constants, turned=True)
         weights, value = best_least_squares(objective, majoriser)
         if start is not None:

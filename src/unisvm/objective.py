@@ -29,13 +29,13 @@ class Basis(Protocol):
 class Chosen(NamedTuple):
     """What some columns minimise.
 
-    `select` takes their targets and weights from those of a block of rows; the penalty and the total weight are
-    numbers, or arrays with one for each column.
+    `select` takes their targets and weights from those of a block of rows, one for each column or a single one that
+    they share; `runs` says which columns have which loss; the penalty and the total weight are numbers, or arrays with
+    one for each column.
     """
 
     select: Callable[..., tuple[np.ndarray, np.ndarray | None]]
-    value: Callable[[np.ndarray], np.ndarray]
-    value_and_derivative: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    runs: list[tuple[Loss, slice]]
     penalty: float | np.ndarray
     total: float | np.ndarray
 
@@ -107,7 +107,7 @@ class Objective:
         def select(targets, weights):
             return (targets if every else targets[:, columns]), weights
 
-        return Chosen(select, self.loss.value, self.loss.value_and_derivative, self.penalty, self.total)
+        return Chosen(select, [(self.loss, slice(0, len(columns)))], self.penalty, self.total)
 
     def on_sample(self, sample: GramSample) -> Objective:
         """The same objective over the rows of a sample."""
@@ -140,17 +140,24 @@ class Objective:
 
     def _block(self, dual: np.ndarray, intercept: np.ndarray, columns: np.ndarray) -> Callable[..., Any]:
         """What a block of rows adds to the gradients on the landmarks, to those of the intercepts, and to the risks."""
-        chosen = self._choose(columns)
+        return self._added_by(dual, intercept, self._choose(columns))
 
+    def _added_by(self, dual: np.ndarray, intercept: np.ndarray, chosen: Chosen) -> Callable[..., Any]:
         def block(features, targets, weights):
             y, weights = chosen.select(targets, weights)
             f = self._products(features, dual)
-            f += intercept
-            value, pull = chosen.value_and_derivative(self.residuals(f, y))
-            pull = _weighted(pull, weights)
-            if self.margins:
-                pull = pull * y
-            return _gathered(features, pull), _sum(pull), _sum(_weighted(value, weights))
+            pulls, risks = np.empty(f.shape[1]), np.empty(f.shape[1])
+            for loss, run in chosen.runs:
+                # while they are in the cache
+                own_y, own_weights, u = _own(y, run), _own(weights, run), f[:, run]
+                u += intercept[run]
+                value, pull = loss.value_and_derivative(self.residuals(u, own_y))
+                risks[run] = _sum(_weighted(value, own_weights))
+                pull = _weighted(pull, own_weights)
+                # the residuals are not needed any more
+                u[...] = pull * own_y if self.margins else pull
+                pulls[run] = _sum(u)
+            return _gathered(features, f), pulls, risks
 
         return block
 
@@ -160,11 +167,15 @@ class Objective:
         chosen = self._choose(columns)
 
         def block(features, targets, weights):
+            y, weights = chosen.select(targets, weights)
             f = self._products(features, dual)
             f += intercept
-            y, weights = chosen.select(targets, weights)
-            values = [chosen.value(self.residuals(f.dtype.type(scale) * f, y)) for scale in scales]
-            return (np.stack([_sum(_weighted(value, weights)) for value in values]),)
+            risks = np.empty((len(scales), f.shape[1]))
+            for loss, run in chosen.runs:
+                for risk, scale in zip(risks, scales, strict=True):
+                    u = self.residuals(f.dtype.type(scale) * f[:, run], _own(y, run))
+                    risk[run] = _sum(_weighted(loss.value(u), _own(weights, run)))
+            return (risks,)
 
         (risks,) = self._sweep(block, len(columns))
         body = self._body(W)
@@ -195,20 +206,25 @@ class Objective:
         errors can lie so far off that a bounded loss has no slope left to come back by.
         """
 
-        chosen = self._choose(np.arange(self.n_columns))
+        return self._correlate(np.arange(self.n_columns))
+
+    def _correlate(self, columns: np.ndarray) -> np.ndarray:
+        """As `correlate_targets`, for some columns."""
+        chosen = self._choose(columns)
 
         def block(features, targets, weights):
             y, weights = chosen.select(targets, weights)
             pull = _weighted(y, weights)
             if self.middle is not None:
-                low, high = self.middle - _INLIERS, self.middle + _INLIERS
+                middle = self.middle[columns]
+                low, high = middle - _INLIERS, middle + _INLIERS
                 pull = np.concatenate([pull, _weighted(np.clip(y, low, high), weights)], axis=1)
             pull = pull.astype(features.dtype, copy=False)
             return _gathered(features, pull), _sum(pull)
 
-        products, sums = self._sweep(block, self.n_columns)
-        total = np.broadcast_to(chosen.total, self.n_columns)
-        return self.correlation(products, sums, np.tile(total, products.shape[1] // self.n_columns))
+        products, sums = self._sweep(block, len(columns))
+        total = np.broadcast_to(chosen.total, len(columns))
+        return self.correlation(products, sums, np.tile(total, products.shape[1] // len(columns)))
 
     def correlation(self, products: np.ndarray, sums: np.ndarray, total: float | np.ndarray) -> np.ndarray:
         """Mean of v times the centred features, from Σ K(x, B) v, Σ v and the weight."""
@@ -267,6 +283,11 @@ def _gathered(features: np.ndarray, pull: np.ndarray) -> np.ndarray:
 def _weighted(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     """The values times their weights; the values themselves when every row counts once."""
     return values if weights is None else weights * values
+
+
+def _own(array: Any, run: slice) -> Any:
+    """A run of columns, or the one column that all share; None of None."""
+    return array if array is None or array.shape[1] == 1 else array[:, run]
 
 
 def _sum(values: np.ndarray) -> np.ndarray:

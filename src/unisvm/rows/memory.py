@@ -27,7 +27,7 @@ _BLOCK_ENTRIES = 2**18
 # fewer multiplications are over before another thread has woken
 _WORTH_SHARING = 2**18
 # shares of the rows that a thread takes on average, each with sums of its own, and most numbers in all sums
-_SHARES_A_THREAD, _MOST_SUMS = 4, 2**23
+_SHARES_A_THREAD, _MOST_SUMS = 4, 2**20
 # rows that are gathered at a time for the diagonal
 _DIAGONAL_ROWS = 2**14
 
