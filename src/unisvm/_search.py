@@ -187,19 +187,17 @@ def _score(
     scores = Scores.empty(len(costs), len(gammas), len(losses), len(task.splits))
     folds = fold(task.template, task.X, task.y, task.weights, task.splits, subset)
     at_once = _at_once(task.template, folds, len(losses), len(which))
-    if at_once > 1:
-        # a thread for each is busier than threads that wait for each other after every sweep
-        limit = parse_memory(task.template.memory_limit)
-        alone = {"n_jobs": 1, "memory_limit": None if limit is None else limit // at_once}
-        task = task._replace(template=clone(task.template).set_params(**alone))
-        folds = folds._replace(rows=folds.rows.with_threads(1))
+    # A thread for each is busier than threads that wait for each other after every sweep. What would leave threads
+    # idle comes last, and has them all.
+    shared = which[: len(which) - len(which) % at_once] if at_once > 1 else []
+    alone = _with_one_thread(task, folds, at_once)
     lock = Lock()
     before = "" if subset is None else f"{len(subset)}-rows-"
     known = {g: kept for g in which if (kept := saved.load(f"{before}gamma-{g}")) is not None}
     for g, kept in known.items():
         scores.take(g, kept)
 
-    def score(g: int) -> None:
+    def score(g: int, task: Task, folds: Folds) -> None:
         scores.unfinished[g] = 0
         for step in walk(task, folds, losses, costs, gammas[g], prune=prune, report=report):
             with lock:
@@ -207,12 +205,28 @@ def _score(
         with lock:
             saved.save(f"{before}gamma-{g}", scores.of_gamma(g))
 
-    with blas_threads(count_threads(task.template.n_jobs)):
-        Parallel(n_jobs=at_once, require="sharedmem")(delayed(score)(g) for g in which if g not in known)
-        if subset is None and scores.best is not None and scores.best[1] in known:
-            # its decisions are too large to be kept
-            score(scores.best[1])
+    def score_all(some: Iterable[int]) -> None:
+        # the limit is set here: of all threads, one alone may set it
+        with blas_threads(1):
+            Parallel(n_jobs=at_once, require="sharedmem")(delayed(score)(g, *alone) for g in some if g in shared)
+        with blas_threads(count_threads(task.template.n_jobs)):
+            for g in some:
+                if g not in shared:
+                    score(g, task, folds)
+
+    score_all([g for g in which if g not in known])
+    if subset is None and scores.best is not None and scores.best[1] in known:
+        # its decisions are too large to be kept
+        score_all([scores.best[1]])
     return scores
+
+
+def _with_one_thread(task: Task, folds: Folds, at_once: int) -> tuple[Task, Folds]:
+    """The same for one of so many threads, with its share of the memory."""
+    limit = parse_memory(task.template.memory_limit)
+    share = {"n_jobs": 1, "memory_limit": None if limit is None else limit // at_once}
+    template = clone(task.template).set_params(**share)
+    return task._replace(template=template), folds._replace(rows=folds.rows.with_threads(1))
 
 
 def _at_once(template: BaseUniSVM, folds: Folds, n_losses: int, n_gammas: int) -> int:

@@ -359,21 +359,20 @@ class Grid:
     def solve(
         self, losses: Sequence[Loss], costs: np.ndarray, start: np.ndarray | None, *, tol: float, max_iter: int
     ) -> Stage:
-        """The functions for these C, from weights for the same losses at another C, or from least squares if better."""
+        """The functions for these C, from weights for the same losses at another C, or from least squares."""
         objective = GridObjective(
             *self._of_rows, losses, costs, self._layout, self._task, self._centre, self._correlation
         )
         self._correlation = objective.problem_correlation
         majoriser = ColumnCoordinates(self._spectrum, objective.penalties, objective.constants, turned=True)
-        weights, value = best_least_squares(objective, majoriser)
-        if start is not None:
-            warm = np.repeat(start[:, :, None], len(costs), axis=2).reshape(len(start), -1)
-            reached = objective.values_along(warm, np.arange(objective.n_columns), np.ones(1))[0]
-            weights = np.where(reached < value, warm, weights)
+        if start is None:
+            weights, n_sweeps = best_least_squares(objective, majoriser)[0], 2
+        else:
+            weights, n_sweeps = np.repeat(start[:, :, None], len(costs), axis=2).reshape(len(start), -1), 0
         result = LBFGS().solve(
             objective,
             majoriser,
-            start=Start(weights, self._coordinates(objective, weights), n_sweeps=2 if start is None else 3),
+            start=Start(weights, self._coordinates(objective, weights), n_sweeps=n_sweeps),
             tol=tol,
             max_iter=max_iter,
             history=History(),

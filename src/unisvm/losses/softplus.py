@@ -24,6 +24,14 @@ def _tail(u, p):
     return _log1p(np.exp(-p * np.abs(u))) / p
 
 
+def _softplus(u, p):
+    """softplus(p u)/p and its derivative, from one exponential."""
+    e = np.exp(-p * np.abs(u))
+    # the derivative where u is negative, and 1 less it where u is not
+    least = e / (1 + e)
+    return np.maximum(u, 0) + _log1p(e) / p, np.copysign(least, -u) + ~np.signbit(u)
+
+
 def _log1p(e):
     """log(1 + e) for e ≥ 0; in single precision many times faster than NumPy's, and as exact."""
     if e.dtype != np.float32:
@@ -72,6 +80,9 @@ class SmoothHinge(Loss):
     def _derivative(self, u):
         return expit(float(self.p) * u)
 
+    def _value_and_derivative(self, u):
+        return _softplus(u, float(self.p))
+
 
 class Logistic(Loss):
     """ψ(u) = softplus(u − 1), which is log(1 + exp(−y f)): logistic regression's loss.
@@ -93,6 +104,9 @@ class Logistic(Loss):
 
     def _derivative(self, u):
         return expit(u - 1)
+
+    def _value_and_derivative(self, u):
+        return _softplus(u - 1, 1.0)
 
 
 class SoftplusRamp(Loss):

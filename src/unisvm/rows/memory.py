@@ -234,9 +234,13 @@ class MemoryRows:
         length = max(64, _BLOCK_BYTES // (features.shape[1] * features.itemsize))
         if self._place is not None:
             indices = self._place[indices]
+        first = indices[0] if len(indices) else 0
+        together = np.array_equal(indices, np.arange(first, first + len(indices)))
 
         def part(low: int) -> np.ndarray:
-            return block(features[indices[low : low + length]])
+            high = min(low + length, len(indices))
+            # rows that lie together need not be copied
+            return block(features[first + low : first + high] if together else features[indices[low:high]])
 
         return np.concatenate(run([partial(part, low) for low in range(0, len(indices), length)], self.n_threads))
 
