@@ -131,4 +131,4 @@ def bytes_of_moments(rows, rank: int) -> int:
 
 
 def _sample_size(m: int, r: int) -> int:
-    return max(int(np.clip(80 * m / r, 4 * r, 20 * r)), _LEAST_SAMPLE)
+    return max(int(np.clip(100 * m / r, 5 * r, 20 * r)), _LEAST_SAMPLE)

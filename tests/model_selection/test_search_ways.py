@@ -117,17 +117,17 @@ def test_a_loss_is_given_up_when_clearly_worse_twice_in_a_row():
 
 
 class Watched:
-    """Counts how many walks are under way at once, and the most that a walk may take."""
+    """Counts how many walks are under way at once, and notes the threads and the memory that a walk may take."""
 
     def __init__(self, monkeypatch):
-        self.now, self.most, self.limits = 0, 0, set()
+        self.now, self.most, self.shares = 0, 0, set()
         lock, walk = Lock(), _search.walk
 
         def watched(task, *args, **params):
             with lock:
                 self.now += 1
                 self.most = max(self.most, self.now)
-                self.limits.add(task.template.memory_limit)
+                self.shares.add((task.template.n_jobs, task.template.memory_limit))
             yield from walk(task, *args, **params)
             with lock:
                 self.now -= 1
@@ -143,10 +143,14 @@ def test_as_many_gammas_at_once_as_memory_allows(monkeypatch, limit, at_once):
     watched = Watched(monkeypatch)
     alone = UniSVMClassifierCV(**GAMMAS, n_jobs=1).fit(MANY, MANY_LABELS)
     assert watched.most == 1
-    watched.limits.clear()
+    watched.shares.clear()
     model = UniSVMClassifierCV(**GAMMAS, n_jobs=2, memory_limit=limit).fit(MANY, MANY_LABELS)
     assert watched.most == at_once
-    assert {parse_memory(share) for share in watched.limits} == {parse_memory(limit) // at_once}
+    whole = parse_memory(limit)
+    # the third is alone in any case
+    assert {(threads, parse_memory(memory)) for threads, memory in watched.shares} == (
+        {(1, whole // 2), (2, whole)} if at_once == 2 else {(2, whole)}
+    )
     np.testing.assert_allclose(split_scores(model), split_scores(alone), atol=2e-3)
 
 
