@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.linalg import solve_triangular
 
 import naive
 from unisvm import UniSVMClassifier, kernels
-from unisvm.features import FeatureMap, check_positive_semidefinite, gram_of_all, gram_sample
+from unisvm.features import FeatureMap, Whitener, check_positive_semidefinite, gram_of_all, gram_sample
 
 KERNELS = {
     "rbf": kernels.RBF(0.3),
@@ -30,6 +31,23 @@ def orthonormal(features, X):
 def difference_of_products(X, Z):
     """Indefinite: the first column counts negatively."""
     return X[:, 1:] @ Z[:, 1:].T - np.outer(X[:, 0], Z[:, 0])
+
+
+@every_dtype
+@pytest.mark.parametrize(("n_rows", "rank"), [(1, 1), (700, 127), (513, 300), (0, 5)])
+def test_whitened_rows_solve_the_triangular_system(dtype, n_rows, rank):
+    # several panels, and blocks of rows that are not full
+    rng = np.random.RandomState(0)
+    factor = np.asfortranarray(np.tril(rng.randn(rank, rank)) / 10 + np.eye(rank))
+    rows = rng.randn(n_rows, rank).astype(dtype)
+    whitened = rows.copy()
+    assert Whitener(factor, np.dtype(dtype))(whitened) is whitened
+    scale = np.abs(whitened).max(initial=1.0)
+    np.testing.assert_allclose(
+        whitened,
+        solve_triangular(factor, rows.T.astype(float), lower=True).T,
+        atol=(1e-3 if dtype == np.float32 else 1e-11) * scale,
+    )
 
 
 @every_kernel

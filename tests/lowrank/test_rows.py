@@ -1,6 +1,7 @@
 """Rows in memory: blocks, samples, the variance; how much memory; how many threads."""
 
 import threading
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from unisvm import UniSVMClassifier, UniSVMRegressor, kernels
 from unisvm.rows import MemoryRows, budget, memory
 from unisvm.rows.budget import parse_memory, readable
-from unisvm.rows.threads import blas_threads, count_threads, run
+from unisvm.rows.threads import blas_threads, count_threads, in_threads, run
 
 FORMS = [np.array, sparse.csr_matrix, sparse.csr_array]
 every_form = pytest.mark.parametrize("form", FORMS)
@@ -285,6 +286,51 @@ def test_products_inside_tasks_do_not_take_threads_from_other_tasks(n_tasks, n_t
 
 def test_results_of_tasks_are_in_order():
     assert run([lambda i=i: i for i in range(20)], 3) == list(range(20))
+
+
+def test_the_caller_is_one_of_the_threads():
+    both = threading.Barrier(2, timeout=10)
+
+    def name():
+        # none can take both
+        both.wait()
+        return threading.current_thread().name
+
+    assert len({*run([name] * 2, 2), threading.current_thread().name}) == 2
+
+
+@pytest.mark.parametrize("fails_in", ["caller", "helper"])
+def test_a_task_that_fails_ends_the_others(fails_in):
+    stop, both, begun = threading.Event(), threading.Barrier(2, timeout=10), []
+
+    def task():
+        begun.append(1)
+        both.wait()
+        is_caller = threading.current_thread() is threading.main_thread()
+        if is_caller == (fails_in == "caller"):
+            raise ZeroDivisionError
+        # the other one looks at it
+        assert stop.wait(10)
+
+    with pytest.raises(ZeroDivisionError):
+        run([task] * 6, 2, stop)
+    assert len(begun) == 2
+
+
+def test_tasks_within_tasks_end():
+    # all threads of the pool are busy with the outer ones
+    def outer(i):
+        return sum(run([lambda j=j: i * j for j in range(8)], 2))
+
+    assert run([partial(outer, i) for i in range(8)], 2) == [28 * i for i in range(8)]
+
+
+@pytest.mark.parametrize(("n_multiplications", "n_slices"), [(1e12, 3), (10, 1)])
+def test_slices_for_threads(n_multiplications, n_slices):
+    with blas_threads(3):
+        slices = in_threads(lambda part: part, 10, n_multiplications)
+    assert [i for part in slices for i in range(10)[part]] == list(range(10))
+    assert len(slices) == n_slices
 
 
 def test_blas_threads_are_restored_after_an_error():
