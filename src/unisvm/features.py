@@ -18,6 +18,8 @@ _LEAST_PIVOT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-13}
 _CHECKED_FOR_SIGN = 500
 # rows and columns that are whitened at a time
 _WHITENED_ROWS, _PANEL = 512, 128
+# most landmarks whose moments are summed by threads of our own
+_MOST_SHARED = 2000
 # most rows that are multiplied by their weights at a time
 _MOMENTS_BLOCK = 4096
 
@@ -188,7 +190,8 @@ class GramSample:
         total = self.rows.total_weight
         weights = (self.rows.weights[others] * (factors[others] - least)) / total
         gram, sums = _moments(self.features, weights, others)
-        return gram + least * self.gram, sums + least * self.mean, float(weights.sum() + least)
+        gram += least * self.gram
+        return gram, sums + least * self.mean, float(weights.sum() + least)
 
 
 def gram_of_all(rows, features: FeatureMap, built) -> GramSample:
@@ -260,7 +263,11 @@ def _moments(P: np.ndarray, weights: np.ndarray, rows: np.ndarray | None = None)
             sums += np.dot(weighted.T, roots[part])
         return gram, sums
 
-    (gram, sums), *others = in_threads(share, len(weights), len(weights) * P.shape[1] ** 2)
+    if P.shape[1] > _MOST_SHARED:
+        # moments for each thread would take too much memory, and threads of BLAS have enough to do
+        (gram, sums), *others = [share(slice(0, len(weights)))]
+    else:
+        (gram, sums), *others = in_threads(share, len(weights), len(weights) * P.shape[1] ** 2)
     gram, sums = gram.astype(np.float64), sums.astype(np.float64)
     for other_gram, other_sums in others:
         gram += other_gram
