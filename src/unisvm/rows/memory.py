@@ -196,7 +196,7 @@ class MemoryRows:
             else:
                 block(rows, out=features[low:high])
 
-        self._visit(fill, max(width, self._read_width(0)), n_columns=width)
+        self._visit(fill, max(width, self._read_width(0)), n_columns=width, sums=False)
         return features
 
     @staticmethod
@@ -244,8 +244,10 @@ class MemoryRows:
 
         return np.concatenate(run([partial(part, low) for low in range(0, len(indices), length)], self.n_threads))
 
-    def _visit(self, block: Callable[[int, int], Any], width: int, n_columns: int = 1) -> list[Any]:
-        """Run `block(low, high)` over all rows; the sums of what it returned, in the order of the rows."""
+    def _visit(
+        self, block: Callable[[int, int], Any], width: int, n_columns: int = 1, *, sums: bool = True
+    ) -> list[Any]:
+        """Run `block(low, high)` over all rows; the sums of what it returned, if anything, in the order of the rows."""
         length = min(_BLOCK_BYTES // (width * self.dtype.itemsize), _BLOCK_ENTRIES // n_columns)
         length = int(np.clip(length, 64, 2**16))
         n_threads = self.n_threads if self.n_rows * width * n_columns > _WORTH_SHARING else 1
@@ -253,8 +255,9 @@ class MemoryRows:
         n_blocks = n_threads * max(-(-self.n_rows // (n_threads * length)), 1)
         length = max(-(-self.n_rows // n_blocks), 1)
         # Threads are not equally fast. The order of the sums is that of the shares, whoever takes which.
-        n_shares = n_threads * int(np.clip(_MOST_SUMS // (n_threads * width * n_columns), 1, _SHARES_A_THREAD))
-        shares = np.array_split(np.arange(0, self.n_rows, length), min(n_shares, n_blocks))
+        most = _MOST_SUMS // (n_threads * width * n_columns) if sums else _SHARES_A_THREAD
+        n_shares = min(n_threads * int(np.clip(most, 1, _SHARES_A_THREAD)), n_blocks)
+        shares = np.array_split(np.arange(0, self.n_rows, length), n_shares)
         stop = Event()
 
         def share(lows: np.ndarray) -> Any:
