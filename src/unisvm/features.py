@@ -201,7 +201,7 @@ def gram_of_all(rows, features: FeatureMap, built) -> GramSample:
     def block(values, targets, weights):
         return _moments(whiten(values.copy()), np.ones(len(values)) if weights is None else weights[:, 0])
 
-    gram, sums = rows.reduce(block, built, n_columns=features.rank)
+    gram, sums = rows.reduce(block, built, n_sums=features.rank**2)
     total = rows.total_weight
     return GramSample(sums / total, gram / total, _left_out(gram, rows.trace(features.kernel)))
 

@@ -218,10 +218,11 @@ class DaskRows:
         block: Callable[..., tuple[np.ndarray, ...]],
         features: Features,
         n_columns: int = 1,
+        n_sums: int | None = None,
     ) -> list[np.ndarray]:
         """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision."""
         sent = send(block)
-        return joined([task(_reduce, built, sent, n_columns) for built in features.blocks()], _add)
+        return joined([task(_reduce, built, sent, n_columns, n_sums) for built in features.blocks()], _add)
 
     def values(self, block: Callable[[np.ndarray], np.ndarray], features: Features, indices: np.ndarray) -> np.ndarray:
         """What `block` makes of the features of the rows of these numbers, in their order."""
@@ -307,8 +308,8 @@ def _build(store: MemoryRows, block: Sent, width: int) -> Built:
     return Built(store, store.build(block.content, width))
 
 
-def _reduce(built: Built, block: Sent, n_columns: int) -> list[np.ndarray]:
-    return built.store.reduce(block.content, built.features, n_columns)
+def _reduce(built: Built, block: Sent, n_columns: int, n_sums: int | None) -> list[np.ndarray]:
+    return built.store.reduce(block.content, built.features, n_columns, n_sums)
 
 
 def _values(built: Built, block: Sent, indices: np.ndarray) -> np.ndarray:

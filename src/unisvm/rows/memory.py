@@ -196,7 +196,7 @@ class MemoryRows:
             else:
                 block(rows, out=features[low:high])
 
-        self._visit(fill, max(width, self._read_width(0)), n_columns=width, sums=False)
+        self._visit(fill, max(width, self._read_width(0)), n_columns=width, n_sums=1)
         return features
 
     @staticmethod
@@ -213,18 +213,20 @@ class MemoryRows:
         block: Callable[..., tuple[np.ndarray, ...]],
         features: np.ndarray | Scratch,
         n_columns: int = 1,
+        n_sums: int | None = None,
     ) -> list[np.ndarray]:
         """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision.
 
         The weights are a column, or None when every row counts once. `n_columns` is how many numbers a row is turned
-        into, which keeps the blocks small enough.
+        into, which keeps the blocks small enough; `n_sums` is how many sums a block gives, by default one for each
+        feature and column.
         """
 
         def part(low: int, high: int) -> tuple[np.ndarray, ...]:
             weights = None if self._all_count_once else self._visited_weights[low:high, None]
             return block(features[low:high], self._visited_targets[low:high], weights)
 
-        sums = self._visit(part, features.shape[1], n_columns)
+        sums = self._visit(part, features.shape[1], n_columns, n_sums)
         return [reduce(np.add, parts) for parts in zip(*sums, strict=True)]
 
     def values(
@@ -245,7 +247,7 @@ class MemoryRows:
         return np.concatenate(run([partial(part, low) for low in range(0, len(indices), length)], self.n_threads))
 
     def _visit(
-        self, block: Callable[[int, int], Any], width: int, n_columns: int = 1, *, sums: bool = True
+        self, block: Callable[[int, int], Any], width: int, n_columns: int = 1, n_sums: int | None = None
     ) -> list[Any]:
         """Run `block(low, high)` over all rows; the sums of what it returned, if anything, in the order of the rows."""
         length = min(_BLOCK_BYTES // (width * self.dtype.itemsize), _BLOCK_ENTRIES // n_columns)
@@ -255,7 +257,7 @@ class MemoryRows:
         n_blocks = n_threads * max(-(-self.n_rows // (n_threads * length)), 1)
         length = max(-(-self.n_rows // n_blocks), 1)
         # Threads are not equally fast. The order of the sums is that of the shares, whoever takes which.
-        most = _MOST_SUMS // (n_threads * width * n_columns) if sums else _SHARES_A_THREAD
+        most = _MOST_SUMS // (n_threads * (width * n_columns if n_sums is None else n_sums))
         n_shares = min(n_threads * int(np.clip(most, 1, _SHARES_A_THREAD)), n_blocks)
         shares = np.array_split(np.arange(0, self.n_rows, length), n_shares)
         stop = Event()
