@@ -38,3 +38,52 @@ def test_leaves_nothing_and_ends_soon(tmp_path, after):
     assert process.returncode == -signal.SIGINT
     assert said.rstrip().endswith("KeyboardInterrupt")
     assert os.listdir(tmp_path) == []
+
+
+THREADS = """
+import random, signal
+from functools import cache
+from threading import Thread
+from time import sleep
+from unisvm.rows import threads
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+random.seed(0)
+signal.signal(signal.SIGALRM, interrupt)
+interrupted, running, kept = 0, [], []
+
+def task():
+    running.append(1)
+    try:
+        sleep(2e-4)
+    finally:
+        running.pop()
+
+def spin():
+    while interrupted < 100:
+        pass
+
+threads.run([task] * 4, 2)
+# a thread is long in starting beside it
+Thread(target=spin, daemon=True).start()
+for _ in range(100):
+    # helpers are started anew, and the former ones stay
+    kept.append(threads._helpers)
+    threads._helpers = cache(threads._Helpers)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 1e-2))
+        threads.run([task] * 4, 2)
+        sleep(1)
+    except KeyboardInterrupt:
+        interrupted += 1
+    assert not running
+print(interrupted)
+"""
+
+
+def test_a_process_interrupted_while_it_starts_threads_ends():
+    # Ctrl-C in the executor of the standard library left a thread that the end of the process waits for
+    ended = subprocess.run([sys.executable, "-c", THREADS], timeout=60, capture_output=True, text=True)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("100\n", "", 0)

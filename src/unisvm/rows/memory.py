@@ -7,7 +7,6 @@ from collections.abc import Callable
 from copy import copy
 from functools import partial, reduce
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.utils.extmath import row_norms
 from unisvm.rows import sampling
 from unisvm.rows.scratch import Scratch
 from unisvm.rows.stored import StoredRows
-from unisvm.rows.threads import run
+from unisvm.rows.threads import Stop, run
 
 # A block of features is read twice in a sweep, the second time from the cache; smaller blocks cost more in waiting
 # for the interpreter's lock than they gain.
@@ -260,12 +259,12 @@ class MemoryRows:
         most = _MOST_SUMS // (n_threads * (width * n_columns if n_sums is None else n_sums))
         n_shares = min(n_threads * int(np.clip(most, 1, _SHARES_A_THREAD)), n_blocks)
         shares = np.array_split(np.arange(0, self.n_rows, length), n_shares)
-        stop = Event()
+        stop = Stop()
 
         def share(lows: np.ndarray) -> Any:
             total = None
             for low in lows.tolist():
-                if stop.is_set():
+                if stop.asked:
                     break
                 part = block(low, min(low + length, self.n_rows))
                 if part is None:

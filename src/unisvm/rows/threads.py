@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, partial
 from itertools import pairwise
-from threading import Event, Lock
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from joblib import cpu_count, effective_n_jobs
@@ -85,18 +85,40 @@ def one_if_small(n_multiplications: float) -> AbstractContextManager[None]:
     return blas_threads(1) if n_multiplications < _WORTH_WAKING else nullcontext()
 
 
-@cache
-def _pool(n_threads: int) -> ThreadPoolExecutor:
-    # starting threads anew takes longer than a sweep over few rows
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="unisvm")
+class Stop:
+    """Whether tasks that look at it shall end early."""
 
+    asked = False
+
+
+class _Helpers:
+    """Threads that wait for work; starting them anew takes longer than a sweep over few rows.
+
+    Not an executor of the standard library: a Ctrl-C while that starts a thread leaves one that the end of the process
+    waits for forever, and one while it waits can leave a lock behind. Here a helper that does not come is not missed.
+    """
+
+    def __init__(self, n_threads: int) -> None:
+        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        for k in range(n_threads):
+            Thread(target=self._serve, name=f"unisvm-{n_threads}-{k}", daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            self._work.get()()
+
+    def ask(self, work: Callable[[], None]) -> None:
+        self._work.put(work)
+
+
+_helpers = cache(_Helpers)
 
 if hasattr(os, "register_at_fork"):
     # a child process has none of the threads of its parent
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=_helpers.cache_clear)
 
 
-def run(tasks: Iterable[Callable[[], T]], n_threads: int, stop: Event | None = None) -> list[T]:
+def run(tasks: Iterable[Callable[[], T]], n_threads: int, stop: Stop | None = None) -> list[T]:
     """Results of the tasks, in order, each with one thread for its matrix products.
 
     The caller is one of the threads. When a task fails, or the user interrupts, the others are not left running behind
@@ -109,11 +131,14 @@ def run(tasks: Iterable[Callable[[], T]], n_threads: int, stop: Event | None = N
             return [task() for task in tasks]
     left = deque(enumerate(tasks))
     results: dict[int, T] = {}
+    errors: list[BaseException] = []
+    # who helps holds one of these
+    helping = [Lock() for _ in range(min(n_threads, len(tasks)) - 1)]
 
     def end() -> None:
         left.clear()
         if stop is not None:
-            stop.set()
+            stop.asked = True
 
     def work() -> None:
         while True:
@@ -121,31 +146,35 @@ def run(tasks: Iterable[Callable[[], T]], n_threads: int, stop: Event | None = N
                 i, task = left.popleft()
             except IndexError:
                 return
+            results[i] = task()
+
+    def help_out(lock: Lock) -> None:
+        with lock:
             try:
-                results[i] = task()
-            except BaseException:
+                work()
+            except BaseException as error:
                 end()
-                raise
+                errors.append(error)
+
+    def wait() -> None:
+        # one who comes after this finds nothing left to do
+        for lock in helping:
+            with lock:
+                pass
 
     with blas_threads(1):
-        # a thread that is woken by the caller while the caller goes on is put on another processor at once
-        helpers = [_pool(n_threads - 1).submit(work) for _ in range(min(n_threads, len(tasks)) - 1)]
         try:
+            for lock in helping:
+                # a thread that is woken by the caller while the caller goes on is put on another processor at once
+                _helpers(n_threads - 1).ask(partial(help_out, lock))
             work()
-            helpers = _begun(helpers)
-            wait(helpers)
+            wait()
         finally:
             end()
-            helpers = _begun(helpers)
-            wait(helpers)
-    for helper in helpers:
-        helper.result()
+            wait()
+    if errors:
+        raise errors.pop()
     return [results[i] for i in range(len(tasks))]
-
-
-def _begun(futures: list[Future[None]]) -> list[Future[None]]:
-    """The futures that have begun or are done; the others are cancelled, and find nothing left to do."""
-    return [future for future in futures if not future.cancel()]
 
 
 def in_threads(part: Callable[[slice], T], length: int, n_multiplications: float) -> list[T]:
