@@ -19,7 +19,7 @@ from unisvm._folds import Folds, Splits, attributes, fold, held_out, mean_model,
 from unisvm._prepared import Prepared, bytes_of_moments
 from unisvm._report import Report
 from unisvm.checkpoint import Arrays, Stages
-from unisvm.grid import Grid, Stage
+from unisvm.grid import Grid, Stage, Trail
 from unisvm.losses.base import Loss
 from unisvm.rows.budget import parse_memory, readable
 from unisvm.rows.threads import blas_threads, count_threads
@@ -326,13 +326,14 @@ def walk(
     )
     order = np.argsort(costs, kind="stable")
     for group in np.array_split(np.arange(len(losses)), -(-len(losses) // together)):
-        alive, start, race = group, None, _Race(len(group))
+        alive, trail, race = group, Trail(template._task), _Race(len(group))
         per_cost = len(group) * folds.layout.target_of.size
         # with pruning one C at a time, so that the next ones can be saved
         n_batches = len(order) if prune else min(-(-len(order) * per_cost // _COLUMNS), len(order))
         for batch in np.array_split(order, n_batches):
             started = perf_counter()
             chosen = [losses[j] for j in alive]
+            start = trail.ahead(costs[batch])
             stage = grid.solve(chosen, costs[batch], start, tol=template.tol, max_iter=template.max_iter)
             solved = perf_counter() - started
             report.say(
@@ -349,7 +350,8 @@ def walk(
                 if prune:
                     keep &= race.still_in(scores)
             race.forget(~keep)
-            alive, start = alive[keep], stage.weights[:, keep, -1]
+            alive = alive[keep]
+            trail.add(stage, keep)
             if len(alive) == 0:
                 break
 

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from unisvm.features import FeatureMap, GramSample, Moments
-from unisvm.losses.base import Loss
+from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.objective import Chosen, Objective, curvature_of, unit_of
+from unisvm.rows.threads import run
 from unisvm.solvers import LBFGS, History, StopReason
 from unisvm.solvers.lbfgs import best_least_squares
 from unisvm.solvers.result import Start
+
+# steps from one C to the next that a start may lie ahead of the last solution
+_FURTHEST = 5.0
 
 
 class Layout(NamedTuple):
@@ -321,12 +326,41 @@ class Stage(NamedTuple):
     `dual` and `intercept` are in training units; `weights` is what another stage can start from.
     """
 
+    costs: np.ndarray
     dual: np.ndarray
     intercept: np.ndarray
     weights: np.ndarray
     objective: np.ndarray
     n_sweeps: np.ndarray
     finished: np.ndarray
+
+
+class Trail:
+    """The solutions for the last two C, and where they lead.
+
+    Margins grow with log C, and a line through the last two solutions is close to the next one. Real targets are soon
+    fitted as well as they can be: beyond, where redescending losses are flat, is no place to start.
+    """
+
+    def __init__(self, task: str) -> None:
+        self._furthest = _FURTHEST if task == CLASSIFICATION else 0.0
+        self._costs = np.empty(0)
+        self._weights: list[np.ndarray] = []
+
+    def add(self, stage: Stage, losses: np.ndarray) -> None:
+        """Go on to the last C of a stage, with some of its losses."""
+        self._costs = np.concatenate([self._costs, stage.costs])[-2:]
+        weights = [*self._weights, *np.moveaxis(stage.weights, 2, 0)][-2:]
+        self._weights = [array[:, losses] for array in weights]
+
+    def ahead(self, costs: np.ndarray) -> np.ndarray | None:
+        """Weights to start from at higher C; None at the beginning."""
+        if not self._weights:
+            return None
+        first, last = self._weights[0], self._weights[-1]
+        before, now = np.log(self._costs[[0, -1]])
+        steps = (np.log(costs) - now) / (now - before) if now > before else np.zeros(len(costs))
+        return last[:, :, None] + np.minimum(steps, self._furthest)[:, None, None] * (last - first)[:, :, None]
 
 
 class Grid:
@@ -359,7 +393,7 @@ class Grid:
     def solve(
         self, losses: Sequence[Loss], costs: np.ndarray, start: np.ndarray | None, *, tol: float, max_iter: int
     ) -> Stage:
-        """The functions for these C, from weights for the same losses at another C, or from least squares."""
+        """The functions for these C, from weights for them, or from least squares."""
         objective = GridObjective(
             *self._of_rows, losses, costs, self._layout, self._task, self._centre, self._correlation
         )
@@ -368,7 +402,7 @@ class Grid:
         if start is None:
             weights, n_sweeps = best_least_squares(objective, majoriser)[0], 2
         else:
-            weights, n_sweeps = np.repeat(start[:, :, None], len(costs), axis=2).reshape(len(start), -1), 0
+            weights, n_sweeps = start.reshape(len(start), -1), 0
         result = LBFGS().solve(
             objective,
             majoriser,
@@ -380,23 +414,28 @@ class Grid:
         dual, intercept = objective.to_dual(result.weights)
         finished = np.array([reason is not StopReason.MAX_ITER for reason in result.reasons])
         return Stage(
+            costs,
             *(
                 array.reshape(*array.shape[:-1], *objective.shape)
                 for array in (dual, intercept, result.weights, result.objective, result.n_sweeps, finished)
-            )
+            ),
         )
 
     def _coordinates(self, objective: GridObjective, weights: np.ndarray) -> CoordinatesByLoss:
         """Those of the Hessian of each loss on the sample, where the stage starts."""
-        coordinates = []
         centre = None if self._centre is None else self._sample.mean
-        for loss, curvature in enumerate(objective.curvatures(self._sample, self._spectrum, weights)):
+
+        def of_loss(loss: int, curvature: np.ndarray) -> ColumnCoordinates:
             own = objective.loss_of == loss
             moments = self._sample.moments(curvature)
             spectrum = Spectrum(moments, centre, objective.rows.dtype).seen_from(self._spectrum)
-            coordinates.append(
-                ColumnCoordinates(spectrum, objective.penalties[own], objective.constants[own], turned=False)
-            )
+            return ColumnCoordinates(spectrum, objective.penalties[own], objective.constants[own], turned=False)
+
+        curvatures = objective.curvatures(self._sample, self._spectrum, weights)
+        tasks = [partial(of_loss, loss, curvature) for loss, curvature in enumerate(curvatures)]
+        # a thread for each loss is busier than threads that share one, if there are as many
+        n_threads = objective.rows.n_threads
+        coordinates = run(tasks, n_threads) if len(tasks) >= n_threads else [task() for task in tasks]
         return CoordinatesByLoss(coordinates, objective.loss_of)
 
 
