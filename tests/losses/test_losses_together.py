@@ -9,9 +9,10 @@ from unisvm import losses
 
 @each_case()
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_value_and_derivative_together(case, dtype):
+@pytest.mark.parametrize("far", [[], [-1e30, 1e30], [1e4], [1e10]], ids=["near", "both ways", "far", "farther"])
+def test_value_and_derivative_together(case, dtype, far):
     near = np.linspace(-6, 6, 1001)
-    u = np.concatenate([near, [-0.0, -1e30, 1e30]]).astype(dtype).reshape(-1, 1)
+    u = np.concatenate([near, [-0.0], far]).astype(dtype).reshape(-1, 1)
     u.flags.writeable = False
     with np.errstate(all="raise"):
         value, derivative = case.loss.value_and_derivative(u)
@@ -21,6 +22,12 @@ def test_value_and_derivative_together(case, dtype):
     finite = np.isfinite(case.loss.value(u))
     np.testing.assert_allclose(value[finite], case.loss.value(u)[finite], rtol=rounding, atol=rounding)
     np.testing.assert_allclose(derivative, case.loss.derivative(u), rtol=rounding, atol=rounding)
+
+
+@each_case()
+def test_of_a_number(case):
+    value, derivative = case.loss.value_and_derivative(0.5)
+    assert (value, derivative) == (case.loss.value(0.5), case.loss.derivative(0.5))
 
 
 @pytest.mark.parametrize("loss", [losses.SmoothHinge(), losses.Logistic(), losses.SmoothAbsolute()], ids=str)

@@ -73,7 +73,7 @@ class Loss(BaseEstimator, ABC):
     def _derivative(self, u: np.ndarray) -> np.ndarray: ...
 
     def _value_and_derivative(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Both, where they share work that is worth sharing."""
+        """Both, of an array; here they may share work, and write over what is theirs."""
         return self._value(u), self._derivative(u)
 
     def value(self, u: Any) -> np.ndarray:
@@ -88,8 +88,10 @@ class Loss(BaseEstimator, ABC):
 
     def value_and_derivative(self, u: Any) -> tuple[np.ndarray, np.ndarray]:
         """ψ(u) and ψ'(u) in one go."""
+        u = _as_floating(u)
         with np.errstate(over="ignore", under="ignore"):
-            return self._value_and_derivative(_as_floating(u))
+            # what is written in place needs an array
+            return self._value_and_derivative(u) if u.ndim else (self._value(u), self._derivative(u))
 
     def validate(self) -> Loss:
         """Raise when a parameter is out of range; return the loss itself.

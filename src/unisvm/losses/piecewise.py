@@ -39,14 +39,21 @@ class QuadraticRamp(Loss):
         return float(self.a)
 
     def _value(self, u):
-        a = float(self.a)
-        u = np.clip(u, 0, a)
-        return np.where(u <= a / 2, (2 / a) * u**2, a - (2 / a) * (a - u) ** 2)
+        return self._value_and_derivative(u)[0]
 
     def _derivative(self, u):
         a = float(self.a)
         u = np.clip(u, 0, a)
         return (4 / a) * np.minimum(u, a - u)
+
+    def _value_and_derivative(self, u):
+        a = float(self.a)
+        u = np.clip(u, 0, a)
+        # how far it is to the nearer end: 2 d²/a on the first half, where u = d, and a − 2 d²/a on the second
+        near = np.minimum(u, a - u)
+        value = (u - near) * (1 + (2 / a) * near)
+        value += (2 / a) * near * near
+        return value, (4 / a) * near
 
 
 class Huber(Loss):
@@ -127,7 +134,7 @@ class TruncatedHuber(Huber):
         return np.minimum(super()._value(u), float(self.a))
 
     def _derivative(self, u):
-        return np.where(np.abs(u) < self.cut, super()._derivative(u), u.dtype.type(0))
+        return super()._derivative(u) * (np.abs(u) < self.cut)
 
 
 class Tukey(Loss):
@@ -158,14 +165,16 @@ class Tukey(Loss):
     def bound(self):
         return float(self.c) ** 2 / 6
 
-    def _inside(self, u):
-        """max(1 − u²/c², 0)."""
-        return 1 - np.minimum(np.abs(u) / float(self.c), 1) ** 2
-
     def _value(self, u):
-        # 1 − (1 − t)³ = t (3 − 3t + t²) keeps its digits for small t
-        t = np.minimum(np.abs(u) / float(self.c), 1) ** 2
-        return self.bound * (t * (3 - 3 * t + t * t))
+        return self._value_and_derivative(u)[0]
 
     def _derivative(self, u):
-        return np.clip(u, -float(self.c), float(self.c)) * self._inside(u) ** 2
+        return self._value_and_derivative(u)[1]
+
+    def _value_and_derivative(self, u):
+        c = float(self.c)
+        u = np.clip(u, -c, c)
+        t = u * (1 / c)
+        t *= t
+        # 1 − (1 − t)³ = t (3 − 3t + t²) keeps its digits for small t
+        return self.bound * (t * (3 - 3 * t + t * t)), u * (1 - t) ** 2

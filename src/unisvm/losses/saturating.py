@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
+from unisvm.losses._log1p import log1p
 from unisvm.losses.base import AT_LEAST_TWO, ONLY_CLASSIFICATION, ONLY_REGRESSION, POSITIVE, Loss
 
 # e^−t is 0 in double precision beyond this, so that powers of larger residuals need not be formed
@@ -25,6 +26,19 @@ def _power(u: np.ndarray, exponent: float) -> np.ndarray:
             return square * square
         case _:
             return u**exponent
+
+
+def _saturated(u: np.ndarray, a: float, b: float, c: float) -> tuple[np.ndarray, np.ndarray]:
+    """a (1 − exp(−uᶜ/b)) and its derivative, from one exponential."""
+    before = _power(u, c - 1)
+    left = before * u
+    left *= -1 / b
+    np.exp(left, out=left)
+    slope = before * left
+    slope *= a * c / b
+    left *= -a
+    left += a
+    return left, slope
 
 
 class Saturating(Loss):
@@ -80,17 +94,7 @@ class Saturating(Loss):
         return (a * c / b) * _power(u, c - 1) * np.exp(-_power(u, c) / b)
 
     def _value_and_derivative(self, u):
-        a, b, c = float(self.a), float(self.b), float(self.c)
-        u = self._clipped(u)
-        before = _power(u, c - 1)
-        left = before * u
-        left *= -1 / b
-        np.exp(left, out=left)
-        slope = before * left
-        slope *= a * c / b
-        left *= -a
-        left += a
-        return left, slope
+        return _saturated(self._clipped(u), float(self.a), float(self.b), float(self.c))
 
 
 class Feng(Loss):
@@ -130,6 +134,9 @@ class Feng(Loss):
     def _derivative(self, u):
         return self._saturating()._derivative(u)
 
+    def _value_and_derivative(self, u):
+        return self._saturating()._value_and_derivative(u)
+
 
 class LogSaturating(Loss):
     """ψ(u) = a log(1 + max(u, 0)ᶜ/b): grows for ever, but ever more slowly.
@@ -166,6 +173,22 @@ class LogSaturating(Loss):
         half = (c + 4) * (c - 1) / 2
         t = (c - 2) * (c - 1) / (half + np.sqrt(half**2 - 2 * (c - 2) * (c - 1)))
         return float(a * c / b ** (2 / c) * t ** (1 - 2 / c) * (c - 1 - t) / (1 + t) ** 2 / 2)
+
+    def _value_and_derivative(self, u):
+        a, b, c = float(self.a), float(self.b), float(self.c)
+        if u.size and not u.max() < float(np.finfo(u.dtype).max * min(b, 1)) ** (0.5 / c):
+            # powers of it may overflow
+            return super()._value_and_derivative(u)
+        u = np.maximum(u, 0)
+        slope = _power(u, c - 1)
+        ratio = slope * u
+        ratio *= 1 / b
+        value = log1p(ratio)
+        value *= a
+        slope *= a * c / b
+        ratio += 1
+        slope /= ratio
+        return value, slope
 
     def _log_ratio(self, u):
         """log(uᶜ/b), −∞ where u ≤ 0."""
@@ -225,6 +248,9 @@ class Welsch(Loss):
         u = self._clipped(u)
         return (2 * float(self.a) / float(self.b)) * u * np.exp(-(u**2) / float(self.b))
 
+    def _value_and_derivative(self, u):
+        return _saturated(self._clipped(u), float(self.a), float(self.b), 2.0)
+
 
 class Cauchy(Loss):
     """ψ(u) = a log(1 + u²/a).
@@ -264,3 +290,15 @@ class Cauchy(Loss):
     def _derivative(self, u):
         root, _, ratio = self._split(u)
         return np.sign(u) * (2 * root * ratio / (1 + ratio * ratio))
+
+    def _value_and_derivative(self, u):
+        a = float(self.a)
+        ratio = u * u
+        if not ratio.max(initial=0) < float(np.finfo(u.dtype).max * min(a, 1)) ** 0.5:
+            # squares of it may overflow
+            return super()._value_and_derivative(u)
+        ratio *= 1 / a
+        value = log1p(ratio)
+        value *= a
+        ratio += 1
+        return value, 2 * u / ratio

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
+from unisvm.losses._log1p import log1p
 from unisvm.losses.base import (
     FRACTION,
     NON_NEGATIVE,
@@ -21,24 +22,29 @@ from unisvm.losses.base import (
 
 def _tail(u, p):
     """softplus(p u)/p − max(u, 0)."""
-    return _log1p(np.exp(-p * np.abs(u))) / p
+    return log1p(np.exp(-p * np.abs(u))) / p
+
+
+def _tail_and_slope(u, p):
+    """`_tail` of an array, and the derivative of softplus(p u)/p, from one exponential."""
+    e = np.abs(u)
+    e *= -p
+    np.exp(e, out=e)
+    slope = 1 + e
+    np.divide(e, slope, out=slope)
+    tail = log1p(e)
+    tail *= 1 / p
+    # so far the slope is that at −|u|; where u is positive it is 1 less that
+    np.greater_equal(u, 0, out=e, casting="unsafe")
+    slope -= e
+    return tail, np.abs(slope, out=slope)
 
 
 def _softplus(u, p):
-    """softplus(p u)/p and its derivative, from one exponential."""
-    e = np.exp(-p * np.abs(u))
-    # the derivative where u is negative, and 1 less it where u is not
-    least = e / (1 + e)
-    return np.maximum(u, 0) + _log1p(e) / p, np.copysign(least, -u) + ~np.signbit(u)
-
-
-def _log1p(e):
-    """log(1 + e) for e ≥ 0; in single precision many times faster than NumPy's, and as exact."""
-    if e.dtype != np.float32:
-        return np.log1p(e)
-    one_more = 1 + e
-    # what rounding took from e, to first order
-    return np.log(one_more) + (e - (one_more - 1)) / one_more
+    """softplus(p u)/p of an array and its derivative."""
+    value, slope = _tail_and_slope(u, p)
+    value += np.maximum(u, 0)
+    return value, slope
 
 
 def _inverse_cosh(x: float) -> float:
@@ -157,6 +163,15 @@ class SoftplusRamp(Loss):
         a, p = float(self.a), float(self.p)
         return expit(p * u) - expit(p * (u - a))
 
+    def _value_and_derivative(self, u):
+        a, p = float(self.a), float(self.p)
+        value, slope = _tail_and_slope(u, p)
+        tail, less = _tail_and_slope(u - a, p)
+        value -= tail
+        value += np.clip(u, 0, a)
+        slope -= less
+        return value, slope
+
 
 class SmoothEpsilonInsensitive(Loss):
     """ψ(u) = (softplus(−p(u + ε)) + softplus(p(u − ε)))/p, SVR's loss max(|u| − ε, 0) made smooth.
@@ -202,6 +217,14 @@ class SmoothEpsilonInsensitive(Loss):
         epsilon, p = float(self.epsilon), float(self.p)
         return expit(p * (u - epsilon)) - expit(-p * (u + epsilon))
 
+    def _value_and_derivative(self, u):
+        epsilon, p = float(self.epsilon), float(self.p)
+        value, slope = _softplus(u - epsilon, p)
+        below, less = _softplus(-epsilon - u, p)
+        value += below
+        slope -= less
+        return value, slope
+
 
 class SmoothAbsolute(Loss):
     """ψ(u) = (softplus(p u) + softplus(−p u))/p, the absolute loss made smooth.
@@ -236,6 +259,14 @@ class SmoothAbsolute(Loss):
 
     def _derivative(self, u):
         return np.tanh(float(self.p) / 2 * u)
+
+    def _value_and_derivative(self, u):
+        value, slope = _tail_and_slope(u, float(self.p))
+        value *= 2
+        value += np.abs(u)
+        slope *= 2
+        slope -= 1
+        return value, slope
 
 
 class SmoothPinball(Loss):
@@ -275,3 +306,10 @@ class SmoothPinball(Loss):
 
     def _derivative(self, u):
         return expit(float(self.p) * u) - (1 - float(self.tau))
+
+    def _value_and_derivative(self, u):
+        tau = float(self.tau)
+        value, slope = _softplus(u, float(self.p))
+        value -= (1 - tau) * u
+        slope -= 1 - tau
+        return value, slope

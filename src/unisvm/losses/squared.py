@@ -63,7 +63,9 @@ class TruncatedLeastSquares(Loss):
         return np.minimum(u * u, float(self.a))
 
     def _derivative(self, u):
-        return np.where(np.abs(u) < np.sqrt(float(self.a)), 2 * u, u.dtype.type(0))
+        cut = float(self.a) ** 0.5
+        # a product with what is true or false is several times faster than a choice
+        return 2 * np.clip(u, -cut, cut) * (np.abs(u) < cut)
 
 
 class SquaredHinge(Loss):
@@ -86,6 +88,12 @@ class SquaredHinge(Loss):
 
     def _derivative(self, u):
         return 2 * np.maximum(u, 0)
+
+    def _value_and_derivative(self, u):
+        positive = np.maximum(u, 0)
+        value = positive * positive
+        positive *= 2
+        return value, positive
 
 
 class TruncatedSquaredHinge(Loss):
@@ -121,7 +129,8 @@ class TruncatedSquaredHinge(Loss):
         return np.minimum(np.maximum(u, 0) ** 2, float(self.a))
 
     def _derivative(self, u):
-        return np.where((u > 0) & (u < np.sqrt(float(self.a))), 2 * u, u.dtype.type(0))
+        cut = float(self.a) ** 0.5
+        return 2 * np.clip(u, 0, cut) * (u < cut)
 
 
 class Expectile(Loss):
@@ -152,11 +161,16 @@ class Expectile(Loss):
     def A(self):
         return float(max(self.tau, 1 - self.tau))
 
-    def _weight(self, u):
-        return np.where(u < 0, u.dtype.type(1 - self.tau), u.dtype.type(self.tau))
+    def _weighted(self, u):
+        tau = float(self.tau)
+        return tau * np.maximum(u, 0) + (1 - tau) * np.minimum(u, 0)
 
     def _value(self, u):
-        return self._weight(u) * u * u
+        return self._weighted(u) * u
 
     def _derivative(self, u):
-        return 2 * self._weight(u) * u
+        return 2 * self._weighted(u)
+
+    def _value_and_derivative(self, u):
+        weighted = self._weighted(u)
+        return weighted * u, 2 * weighted
