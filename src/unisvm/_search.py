@@ -25,7 +25,7 @@ from unisvm.rows.budget import parse_memory, readable
 from unisvm.rows.threads import blas_threads, count_threads
 
 # so many columns at a time keep matrix products busy; the next ones start from their solutions
-_COLUMNS = 128
+_COLUMNS = 100
 # rows of the first round of halving, and by how much each round has more
 _FIRST_ROWS, _GROWTH = 2000, 4
 # with fewer rows a split says nothing
