@@ -272,14 +272,21 @@ def table(runs: list[dict], kind: str, noise: float) -> list[str]:
 
 
 def ranks(runs: list[dict], kind: str) -> list[str]:
-    """The mean rank of each system over the sets, noise and seeds that all systems have."""
+    """The mean rank of each system over the seeds that all systems have, then over sets and noise."""
     named, score_of = titles(kind), {key_of(run): run["score"] for run in runs}
-    keys = sorted({key_of(run)[:3] for run in runs if SETS[run["set"]] == kind})
-    complete = [scores for key in keys if None not in (scores := [score_of.get((*key, system)) for system in named])]
-    if not complete:
+    ranked: dict[tuple, list] = {}
+    for name, noise, seed in sorted({key_of(run)[:3] for run in runs if SETS[run["set"]] == kind}):
+        scores = [score_of.get((name, noise, seed, system)) for system in named]
+        if None not in scores:
+            ranked.setdefault((name, noise), []).append(
+                rankdata(np.array(scores) * (-1 if kind == CLASSIFICATION else 1))
+            )
+    if not ranked:
         return []
-    mean = rankdata(np.array(complete) * (-1 if kind == CLASSIFICATION else 1), axis=1).mean(axis=0)
-    lines = ["", f"## Mean rank, {kind}", "", f"Over {len(complete)} of set, noise and seed; 1 is best.", ""]
+    # a set with more seeds counts no more
+    mean = np.mean([np.mean(of_seeds, axis=0) for of_seeds in ranked.values()], axis=0)
+    lines = ["", f"## Mean rank, {kind}", ""]
+    lines += [f"Over {len(ranked)} pairs of set and noise, each averaged over its seeds; 1 is best.", ""]
     lines += [row("system", "mean rank"), "|---|---|"]
     return lines + [row(peer, f"{rank:.2f}") for rank, peer in sorted(zip(mean, named.values(), strict=True))]
 
