@@ -30,9 +30,14 @@ from sklearn.metrics import accuracy_score, median_absolute_error
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR
 
 from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, datasets
+
+try:
+    # the same problem with the same solution, in less time
+    from sklearnex.svm import SVC, SVR
+except ImportError:
+    from sklearn.svm import SVC, SVR
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 CLASSIFICATION, REGRESSION = "classification", "regression"
@@ -51,7 +56,14 @@ SVM_ITERATIONS = 100_000
 SVM_COSTS = [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
 SVM_GAMMAS = [1 / 16, 1 / 4, 1, 4, 16]
 LIGHTGBM_GRID = {"num_leaves": [7, 31], "learning_rate": [0.03, 0.1], "n_estimators": [100, 400]}
-PACKAGES = {"unisvm": "unisvm", "scikit-learn": "sklearn", "lightgbm": "lightgbm", "numpy": "numpy", "scipy": "scipy"}
+PACKAGES = {
+    "unisvm": "unisvm",
+    "scikit-learn": "sklearn",
+    "scikit-learn-intelex": "sklearnex",
+    "lightgbm": "lightgbm",
+    "numpy": "numpy",
+    "scipy": "scipy",
+}
 #: of the regressions that do not choose it themselves
 SCORING = {CLASSIFICATION: "accuracy", REGRESSION: "neg_median_absolute_error"}
 

@@ -13,7 +13,7 @@ from unisvm._checks import one_of
 from unisvm._distributed import refuse_collections
 from unisvm._folds import attributes, fold
 from unisvm._report import Report
-from unisvm._search import walk
+from unisvm._search import Space, walk
 from unisvm.losses.base import CLASSIFICATION, REGRESSION, TASKS
 from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV
 from unisvm.rows.threads import blas_threads, count_threads
@@ -108,10 +108,13 @@ def path(
     searcher = UniSVMClassifierCV if task == CLASSIFICATION else UniSVMRegressorCV
     search = searcher(losses, Cs=Cs, gammas=[gamma], cv=cv, scoring=scoring, **params)
     axes = search._check()
+    if len(axes.kernels) > 1:
+        raise ValueError("path fits with one kernel: give kernel as a name, a kernel object or a function.")
+    space = Space(axes.kernels[0], gamma)
     given, found, costs = axes.given, axes.losses, np.sort(axes.costs)
     X, y = search._validate(X, y)
     everything = (np.arange(X.shape[0]),) * 2
-    job = search._plan(found[0], X, y, sample_weight, {}, [everything] if cv is None else None)
+    job = search._plan(axes, X, y, sample_weight, {}, [everything] if cv is None else None)
     job = job.seeded(check_random_state(search.random_state))
     if cv is not None:
         job = job._replace(splits=[everything, *job.splits])
@@ -123,12 +126,12 @@ def path(
     unfinished = 0
     seen = {name: value for name, value in vars(search).items() if name in ("n_features_in_", "feature_names_in_")}
     with blas_threads(count_threads(job.template.n_jobs)):
-        for step in walk(job, folds, found, costs, gamma, prune=False, report=Report(search.verbose)):
+        for step in walk(job, folds, found, costs, space, prune=False, report=Report(search.verbose)):
             scores[step.losses, step.c] = step.scores
             objective[step.losses, step.c] = step.stage.objective[:, step.place, 0]
             unfinished += int((~step.stage.finished[:, step.place]).sum())
             for position, j in enumerate(step.losses):
-                model = search._estimator(given[j], float(costs[step.c]), gamma, job.template.random_state)
+                model = search._estimator(given[j], float(costs[step.c]), space, job.template.random_state)
                 fitted = attributes(folds, step.prepared, step.stage, (position, step.place, 0))
                 model.__dict__.update(fitted, **seen)
                 estimators[j][step.c] = model

@@ -1,4 +1,4 @@
-"""The walk through a grid of C, gamma and losses: every cell is scored on the rows that its splits leave out."""
+"""The walk through a grid of losses, C, kernels and gamma: every cell is scored on rows that its splits leave out."""
 
 from __future__ import annotations
 
@@ -36,13 +36,20 @@ _CLEARLY_WORSE, _IN_A_ROW = 2.0, 2
 _SHARE_FOR_DECISIONS = 0.25
 
 
+class Space(NamedTuple):
+    """A kernel and its gamma, as an estimator takes them: what landmarks and features are made for."""
+
+    kernel: Any
+    gamma: Any
+
+
 class Task(NamedTuple):
     """What is searched on.
 
     Attributes
     ----------
     template : BaseUniSVM
-        An estimator with all parameters but loss, C and gamma.
+        An estimator with all parameters but loss, C, kernel and gamma.
     X, y, weights
         Validated.
     own : dict
@@ -70,15 +77,15 @@ class Task(NamedTuple):
 
 @dataclass
 class Scores:
-    """What is known of every cell; axes are C, gamma and loss, and splits for the scores.
+    """What is known of every cell; axes are C, space and loss, and splits for the scores.
 
     Attributes
     ----------
-    values : ndarray of shape (n_C, n_gammas, n_losses, n_splits)
+    values : ndarray of shape (n_C, n_spaces, n_losses, n_splits)
         NaN where a cell was not tried.
-    fit_seconds, score_seconds : ndarray of shape (n_C, n_gammas, n_losses)
+    fit_seconds, score_seconds : ndarray of shape (n_C, n_spaces, n_losses)
         For one split.
-    unfinished : ndarray of int of shape (n_gammas,)
+    unfinished : ndarray of int of shape (n_spaces,)
         How many columns reached max_iter.
     best : tuple of int or None
         The best cell.
@@ -97,16 +104,16 @@ class Scores:
     model: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def empty(cls, n_costs: int, n_gammas: int, n_losses: int, n_splits: int) -> Scores:
-        shape = (n_costs, n_gammas, n_losses)
-        return cls(np.full((*shape, n_splits), np.nan), np.zeros(shape), np.zeros(shape), np.zeros(n_gammas, int))
+    def empty(cls, n_costs: int, n_spaces: int, n_losses: int, n_splits: int) -> Scores:
+        shape = (n_costs, n_spaces, n_losses)
+        return cls(np.full((*shape, n_splits), np.nan), np.zeros(shape), np.zeros(shape), np.zeros(n_spaces, int))
 
     @property
     def means(self) -> np.ndarray:
         return self.values.mean(axis=-1)
 
     def record(self, step: Step, g: int, folds: Folds) -> None:
-        """Take in the scores of a step for the gamma of this number."""
+        """Take in the scores of a step for the space of this number."""
         self.values[step.c, g, step.losses] = step.scores
         self.fit_seconds[step.c, g, step.losses] = step.fit_seconds / step.scores.size
         self.score_seconds[step.c, g, step.losses] = step.score_seconds / step.scores.size
@@ -116,13 +123,13 @@ class Scores:
                 self.decision = step.decision[:, position].copy()
                 self.model = mean_model(folds, step.prepared, step.stage, (position, step.place))
 
-    def of_gamma(self, g: int) -> Arrays:
-        """The scores for the gamma of this number, as a checkpoint keeps them."""
+    def of_space(self, g: int) -> Arrays:
+        """The scores for the space of this number, as a checkpoint keeps them."""
         kept = {name: getattr(self, name)[:, g] for name in ("values", "fit_seconds", "score_seconds")}
         return kept | {"unfinished": self.unfinished[g]}
 
     def take(self, g: int, kept: Arrays) -> None:
-        """Take in what an earlier run kept of a gamma."""
+        """Take in what an earlier run kept of a space."""
         for name in ("values", "fit_seconds", "score_seconds"):
             getattr(self, name)[:, g] = kept[name]
         self.unfinished[g] = kept["unfinished"]
@@ -146,7 +153,7 @@ def search(
     task: Task,
     losses: Sequence[Loss],
     costs: np.ndarray,
-    gammas: Sequence[Any],
+    spaces: Sequence[Space],
     *,
     halving: bool = False,
     prune: bool = False,
@@ -158,33 +165,33 @@ def search(
     Parameters
     ----------
     task : Task
-    losses, costs, gammas : sequence
+    losses, costs, spaces : sequence
     halving : bool
-        Weed out values of gamma on samples of the rows that grow by a factor of four.
+        Weed out spaces on samples of the rows that grow by a factor of four.
     prune : bool
         Give up a loss once higher C have become clearly worse.
     report : Report
     saved : Stages
-        Keeps the scores of every gamma.
+        Keeps the scores of every space.
     """
-    worth_it = _weed_out(task, losses, costs, gammas, prune, report, saved) if halving else range(len(gammas))
-    return _score(task, losses, costs, gammas, worth_it, None, prune, report, saved)
+    worth_it = _weed_out(task, losses, costs, spaces, prune, report, saved) if halving else range(len(spaces))
+    return _score(task, losses, costs, spaces, worth_it, None, prune, report, saved)
 
 
 def _score(
     task: Task,
     losses,
     costs,
-    gammas,
+    spaces: Sequence[Space],
     which: Iterable[int],
     subset: np.ndarray | None,
     prune: bool,
     report: Report,
     saved: Stages,
 ) -> Scores:
-    """Score some values of gamma on all rows, or on a subset of them."""
+    """Score some spaces on all rows, or on a subset of them."""
     which = list(which)
-    scores = Scores.empty(len(costs), len(gammas), len(losses), len(task.splits))
+    scores = Scores.empty(len(costs), len(spaces), len(losses), len(task.splits))
     folds = fold(task.template, task.X, task.y, task.weights, task.splits, subset)
     at_once = _at_once(task.template, folds, len(losses), len(which))
     # A thread for each is busier than threads that wait for each other after every sweep. What would leave threads
@@ -199,11 +206,11 @@ def _score(
 
     def score(g: int, task: Task, folds: Folds) -> None:
         scores.unfinished[g] = 0
-        for step in walk(task, folds, losses, costs, gammas[g], prune=prune, report=report):
+        for step in walk(task, folds, losses, costs, spaces[g], prune=prune, report=report):
             with lock:
                 scores.record(step, g, folds)
         with lock:
-            saved.save(f"{before}gamma-{g}", scores.of_gamma(g))
+            saved.save(f"{before}gamma-{g}", scores.of_space(g))
 
     def score_all(some: Iterable[int]) -> None:
         # the limit is set here: of all threads, one alone may set it
@@ -229,13 +236,13 @@ def _with_one_thread(task: Task, folds: Folds, at_once: int) -> tuple[Task, Fold
     return task._replace(template=template), folds._replace(rows=folds.rows.with_threads(1))
 
 
-def _at_once(template: BaseUniSVM, folds: Folds, n_losses: int, n_gammas: int) -> int:
-    """How many values of gamma are worked on at the same time: as many as there are threads and there is memory for."""
+def _at_once(template: BaseUniSVM, folds: Folds, n_losses: int, n_spaces: int) -> int:
+    """How many spaces are worked on at the same time: as many as there are threads and there is memory for."""
     n_threads, limit = count_threads(template.n_jobs), parse_memory(template.memory_limit)
-    if n_threads > 2 * n_gammas:
+    if n_threads > 2 * n_spaces:
         # most would have nothing to do
         return 1
-    at_once = min(n_threads, n_gammas)
+    at_once = min(n_threads, n_spaces)
     beside, each = _decisions(folds)
     needed = beside + n_losses * each
     n_rows, size = folds.rows.n_rows, folds.rows.dtype.itemsize
@@ -245,20 +252,21 @@ def _at_once(template: BaseUniSVM, folds: Folds, n_losses: int, n_gammas: int) -
     return at_once if fits else 1
 
 
-def _weed_out(task: Task, losses, costs, gammas, prune: bool, report: Report, saved: Stages) -> list[int]:
-    """Which values of gamma are worth all rows: the better half of those that the round before left over."""
+def _weed_out(task: Task, losses, costs, spaces: Sequence[Space], prune: bool, report: Report, saved) -> list[int]:
+    """Which spaces are worth all rows: the better half of those that the round before left over."""
     order = check_random_state(task.template.random_state).permutation(len(task.weights))
-    left, n_rows = list(range(len(gammas))), _FIRST_ROWS
+    left, n_rows = list(range(len(spaces))), _FIRST_ROWS
     while len(left) > 1 and n_rows <= len(order) / 2:
         drawn = np.sort(order[:n_rows])
         if not _has_all_splits(task, drawn):
             n_rows *= _GROWTH
             continue
-        scores = _score(task, losses, costs, gammas, left, drawn, prune, report, saved)
+        scores = _score(task, losses, costs, spaces, left, drawn, prune, report, saved)
         reached = np.nanmax(scores.means[:, left], axis=(0, 2))
         best = np.argsort(-reached, kind="stable")[: -(-len(left) // 2)]
         left = sorted(left[i] for i in best)
-        report.say(f"{n_rows} rows leave gamma = {', '.join(str(gammas[g]) for g in left)}")
+        names = ", ".join(f"{spaces[g].kernel} with gamma={spaces[g].gamma}" for g in left)
+        report.say(f"{n_rows} rows leave {names}")
         n_rows *= _GROWTH
     return left
 
@@ -300,10 +308,10 @@ class Step(NamedTuple):
 
 
 def walk(
-    task: Task, folds: Folds, losses: Sequence[Loss], costs: np.ndarray, gamma: Any, *, prune: bool, report: Report
+    task: Task, folds: Folds, losses: Sequence[Loss], costs: np.ndarray, space: Space, *, prune: bool, report: Report
 ) -> Iterator[Step]:
-    """Go through the values of C upwards, for one gamma; all losses together, or as many as memory allows."""
-    template = clone(task.template).set_params(gamma=gamma)
+    """Go through the values of C upwards, in one space; all losses together, or as many as memory allows."""
+    template = clone(task.template).set_params(**space._asdict())
     beside, each = _decisions(folds)
     together = _losses_together(template.memory_limit, len(losses), beside, each)
     prepared = template._prepare(

@@ -28,7 +28,7 @@ from unisvm._estimator import BaseUniSVM, describe_estimator
 from unisvm._folds import Splits
 from unisvm._inputs import check_rows
 from unisvm._report import Report
-from unisvm._search import Scores, Task, search
+from unisvm._search import Scores, Space, Task, search
 from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.rows import MemoryRows
 from unisvm.rows.collections import is_dask
@@ -36,8 +36,10 @@ from unisvm.rows.threads import count_threads
 
 # of rows on Dask, so many are searched on
 _SEARCHED_ROWS = 50_000
-# how far apart values of the default range of gamma are
-_GAMMA_FACTOR = 4.0
+# how many values of gamma there are by default, and how far apart
+_GAMMAS, _GAMMA_FACTOR = 5, 4.0
+# Smooth functions and ones that change along single columns, as trees do: which kind suits the rows is seldom known.
+_KERNELS = ("rbf", "laplacian")
 
 
 class Axes(NamedTuple):
@@ -49,13 +51,16 @@ class Axes(NamedTuple):
         The losses as they were given.
     losses : list of Loss
     costs : ndarray
+    kernels : list
+        As they were given.
     gammas : list or int
-        The values, or how many around "scale".
+        The values, or how many in the range of each kernel.
     """
 
     given: list[Any]
     losses: list[Loss]
     costs: np.ndarray
+    kernels: list[Any]
     gammas: list[Any] | int
 
 
@@ -102,9 +107,25 @@ class BaseSearch(BaseEstimator):
             check_number(f"Cs[{i}]", C, 0, np.inf)
         return np.asarray(entries, dtype=np.float64)
 
+    def _kernels(self) -> list[Any]:
+        if isinstance(self.kernel, str) and self.kernel == "auto":
+            # values of gamma that somebody has in mind are those of the kernel that the plain estimators have
+            return list(_KERNELS) if self.gammas is None else ["rbf"]
+        if isinstance(self.kernel, str) or callable(self.kernel) or not isinstance(self.kernel, Iterable):
+            return [self.kernel]
+        entries = _entries("kernel", self.kernel)
+        for i, entry in enumerate(entries):
+            try:
+                kernel = kernels.get(entry)
+            except ValueError as error:
+                raise ValueError(f"kernel[{i}]: {error}") from None
+            if len(entries) > 1 and kernel.points_are_numbers:
+                raise ValueError(f"kernel[{i}]: a precomputed matrix has no other kernels beside it.")
+        return entries
+
     def _gammas(self) -> list[Any] | int:
-        if not self._has_gamma():
-            return ["scale"]
+        if self.gammas is None:
+            return _GAMMAS
         if is_integer(self.gammas) and self.gammas >= 1:
             return int(self.gammas)
         entries = [self.gammas] if isinstance(self.gammas, str) else _entries("gammas", self.gammas)
@@ -115,28 +136,41 @@ class BaseSearch(BaseEstimator):
                 check_number(f"gammas[{i}]", gamma, 0, np.inf)
         return entries
 
-    def _has_gamma(self) -> bool:
-        """Whether gamma is a parameter of the kernel that this estimator sets."""
-        kernel = kernels.get(self.kernel, degree=self.degree, coef0=self.coef0, kernel_params=self.kernel_params)
-        return isinstance(self.kernel, str) and "gamma" in kernel.get_params()
-
-    def _estimator(self, loss: Any, C: float, gamma: Any, seed: int) -> BaseUniSVM:
+    def _estimator(self, loss: Any, C: float, space: Space, seed: int) -> BaseUniSVM:
         """A plain estimator with this one's parameters."""
         own = self.get_params(deep=False)
         shared = {name: own[name] for name in self._plain().get_params(deep=False) if name in own}
         own_to_each = {"random_state": seed, "verbose": 0, "checkpoint": None}
-        return self._plain(loss, C=C, gamma=gamma, **(shared | own_to_each))
+        return self._plain(loss, C=C, **(shared | own_to_each | space._asdict()))
 
     def _check(self) -> Axes:
         given = self._given_losses()
-        axes = Axes(given, self._losses(given), self._costs(), self._gammas())
+        axes = Axes(given, self._losses(given), self._costs(), self._kernels(), self._gammas())
         one_of("search", self.search, ("full", "halving"))
         for name in ("prune", "refit"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}.")
-        estimator = self._estimator(axes.losses[0], float(axes.costs[0]), "scale", 0)
-        estimator.set_params(verbose=self.verbose, checkpoint=self.checkpoint)._check_parameters()
+        for kernel in axes.kernels:
+            estimator = self._estimator(axes.losses[0], float(axes.costs[0]), Space(kernel, "scale"), 0)
+            estimator.set_params(verbose=self.verbose, checkpoint=self.checkpoint)._check_parameters()
         return axes
+
+    def _spaces(self, axes: Axes, X, weights: np.ndarray) -> list[Space]:
+        """Every kernel with each of its values of gamma."""
+        rows = MemoryRows(kernels.as_rows(X), np.empty((X.shape[0], 0)), weights)
+        variance = rows.variance() if isinstance(axes.gammas, int) else 0.0
+        spaces = []
+        for given in axes.kernels:
+            kernel = kernels.get(given) if isinstance(given, str) else None
+            gammas = axes.gammas
+            if kernel is None or "gamma" not in kernel.get_params():
+                # it has none, or brings its own
+                gammas = ["scale"]
+            elif isinstance(gammas, int):
+                powers = np.arange(gammas) - (gammas - 1) / 2
+                gammas = (kernel.middle_gamma(X.shape[1], variance) * _GAMMA_FACTOR**powers).tolist()
+            spaces += [Space(given, gamma) for gamma in gammas]
+        return spaces
 
     def _check_splits(self, y: np.ndarray, weights: np.ndarray, splits: Splits, own: dict[str, Any]) -> None:
         """Raise when a split has nothing to train or to score on."""
@@ -154,10 +188,10 @@ class BaseSearch(BaseEstimator):
         """X and y as the plain estimators take them."""
 
     def _plan(
-        self, loss: Loss, X, y: np.ndarray, sample_weight, params: dict[str, Any], splits: Splits | None = None
+        self, axes: Axes, X, y: np.ndarray, sample_weight, params: dict[str, Any], splits: Splits | None = None
     ) -> Task:
         """What is to be searched on, with splits of its own or with those that are given. X and y are validated."""
-        template = self._estimator(loss, 1.0, "scale", 0)
+        template = self._estimator(axes.losses[0], 1.0, Space(axes.kernels[0], "scale"), 0)
         weights = template._check_weights(sample_weight, X)
         template._check_rows(X)
         scorer = self._scorer()
@@ -186,12 +220,12 @@ class BaseSearch(BaseEstimator):
             self.searched_rows_, X, y, weights = _distributed.draw(*every_row, _SEARCHED_ROWS, rng)
             sample_weight = None if sample_weight is None else weights
         X, y = self._validate(X, y)
-        task = self._plan(axes.losses[0], X, y, sample_weight, params)
-        gammas = _multiples(axes.gammas, X, task.weights) if isinstance(axes.gammas, int) else axes.gammas
+        task = self._plan(axes, X, y, sample_weight, params)
+        spaces = self._spaces(axes, X, task.weights)
         report = Report(self.verbose)
 
         def identity() -> dict[str, str]:
-            return self._identity(axes, gammas, task)
+            return self._identity(axes, spaces, task)
 
         with checkpoint.opened(self.checkpoint, identity, self.random_state) as saved:
             if saved.known:
@@ -199,18 +233,19 @@ class BaseSearch(BaseEstimator):
             task = task.seeded(saved.rng)
             halving = self.search == "halving"
             scores = search(
-                task, axes.losses, axes.costs, gammas, halving=halving, prune=self.prune, report=report, saved=saved
+                task, axes.losses, axes.costs, spaces, halving=halving, prune=self.prune, report=report, saved=saved
             )
         if scores.best is None:
             raise ValueError("No cell of the grid has a finite score: look at the scorer and at y.")
         self._warn_of_unfinished(int(scores.unfinished.sum()), scores.values.size)
-        self.cv_results_ = _results(scores, axes.costs, gammas, axes.given)
+        self.cv_results_ = _results(scores, axes.costs, spaces, axes.given)
         self.n_splits_ = len(task.splits)
         self.scorer_ = task.scorer
         self.best_index_ = int(np.ravel_multi_index(scores.best, scores.fit_seconds.shape))
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.C_, self.gamma_, self.loss_ = (self.best_params_[name] for name in ("C", "gamma", "loss"))
+        self.kernel_ = spaces[scores.best[1]].kernel
         for name in ("best_estimator_", "refit_time_", "n_iter_"):
             # not to be taken for this fit's
             self.__dict__.pop(name, None)
@@ -221,11 +256,13 @@ class BaseSearch(BaseEstimator):
             self.n_iter_ = self.best_estimator_.n_iter_
         return scores, task
 
-    def _identity(self, axes: Axes, gammas: list[Any], task: Task) -> dict[str, str]:
+    def _identity(self, axes: Axes, spaces: list[Space], task: Task) -> dict[str, str]:
         """What a checkpoint must have been made of for this search to go on from it."""
         describe = partial(fingerprint.describe, n_threads=count_threads(self.n_jobs))
         # the splits say all that cv does
-        return describe_estimator(self, losses=axes.given, Cs=axes.costs, gammas=gammas, cv=None) | {
+        gammas = [space.gamma for space in spaces]
+        own = {"losses": axes.given, "Cs": axes.costs, "kernel": axes.kernels, "gammas": gammas, "cv": None}
+        return describe_estimator(self, **own) | {
             "X": describe(task.X),
             "y": describe(task.y),
             "the weights": describe(task.weights),
@@ -248,7 +285,7 @@ class BaseSearch(BaseEstimator):
 
     def _refit(self, X, y: np.ndarray, sample_weight, task: Task, mean_model: dict[str, Any]) -> BaseUniSVM:
         """The best cell fitted on all rows."""
-        best = self._estimator(self.loss_, self.C_, self.gamma_, task.template.random_state)
+        best = self._estimator(self.loss_, self.C_, Space(self.kernel_, self.gamma_), task.template.random_state)
         best.set_params(verbose=self.verbose, checkpoint=self._folder("refit"))
         best.fit(X, y, sample_weight).set_params(checkpoint=None)
         if losses.get(self.loss_).is_convex or best._is_precomputed():
@@ -392,13 +429,6 @@ def _numbers(rows) -> np.ndarray:
     return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
-def _multiples(count: int, X, weights: np.ndarray) -> list[float]:
-    """So many values of gamma around the one that "scale" stands for."""
-    rows = MemoryRows(kernels.as_rows(X), np.empty((X.shape[0], 0)), weights)
-    scale = float(kernels.RBF("scale").resolve(X.shape[1], rows.variance).gamma)
-    return (scale * _GAMMA_FACTOR ** (np.arange(count) - (count - 1) / 2)).tolist()
-
-
 def _takes_weights(scorer) -> bool:
     """Whether a scorer is a function of weights as well."""
     try:
@@ -408,16 +438,18 @@ def _takes_weights(scorer) -> bool:
         return False
 
 
-def _results(scores: Scores, costs: np.ndarray, gammas: list[Any], given: list[Any]) -> dict[str, Any]:
-    """The layout of GridSearchCV."""
-    params = [{"C": C, "gamma": gamma, "loss": loss} for C in costs.tolist() for gamma in gammas for loss in given]
+def _results(scores: Scores, costs: np.ndarray, spaces: list[Space], given: list[Any]) -> dict[str, Any]:
+    """The layout of GridSearchCV, with the kernel if there are several."""
+    one = all(space.kernel is spaces[0].kernel for space in spaces)
+    cells = [({"gamma": space.gamma} if one else {"gamma": space.gamma, "kernel": space.kernel}) for space in spaces]
+    params = [{"C": C, **cell, "loss": loss} for C in costs.tolist() for cell in cells for loss in given]
     values = scores.values.reshape(len(params), -1)
     mean, std = values.mean(axis=1), values.std(axis=1)
     results: dict[str, Any] = {}
     for name, seconds in (("fit", scores.fit_seconds), ("score", scores.score_seconds)):
         results[f"mean_{name}_time"] = seconds.ravel()
         results[f"std_{name}_time"] = np.zeros(len(params))
-    for name in ("C", "gamma", "loss"):
+    for name in params[0]:
         column = [cell[name] for cell in params]
         plain = all(isinstance(entry, float) for entry in column)
         array = np.empty(len(params), dtype=float if plain else object)

@@ -1,4 +1,4 @@
-"""Estimators that choose loss, C and gamma by cross-validation, a whole grid at the cost of a few fits."""
+"""Estimators that choose loss, C, kernel and gamma by cross-validation, a whole grid at the cost of a few fits."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from unisvm.rows.collections import is_dask
 
 
 class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
-    """Kernel support vector classifier that chooses its loss, C and gamma by cross-validation.
+    """Kernel support vector classifier that chooses its loss, C, kernel and gamma by cross-validation.
 
-    For each gamma the landmarks and the features are made once, from all rows but without their labels. Every fold,
-    loss and class is then a column of one batched solve, started from the solution for the C before. A whole grid costs
-    as much as a few fits. For convex losses the scores are those that `GridSearchCV` over `UniSVMClassifier` with the
-    same landmarks would give; the others have several minima, and may end in another one. The refit of such a loss is
-    the better of two: from scratch, and from the mean of the folds' functions.
+    For each kernel and gamma the landmarks and the features are made once, from all rows but without their labels.
+    Every fold, loss and class is then a column of one batched solve, started from the solution for the C before. A
+    whole grid costs as much as a few fits. For convex losses the scores are those that `GridSearchCV` over
+    `UniSVMClassifier` with the same landmarks would give; the others have several minima, and may end in another one.
+    The refit of such a loss is the better of two: from scratch, and from the mean of the folds' functions.
 
     Parameters
     ----------
@@ -31,8 +31,9 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
         listening to rows that are far on the wrong side.
     Cs : int or array-like, default=10
         So many values from 0.01 to 100, or the values themselves.
-    gammas : int, array-like or str, default=5
-        So many values a factor of 4 apart around "scale", or the values themselves. Kernels without a gamma ignore it.
+    gammas : int, array-like, str or None, default=None
+        So many values a factor of 4 apart around the scale of the rows, five when None, or the values themselves.
+        Kernels without a gamma ignore it.
     cv : int, splitter, iterable or None, default=None
         The splits, as in `GridSearchCV`; None is five stratified folds.
     scoring : str, callable or None, default=None
@@ -41,24 +42,29 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
     refit : bool, default=True
         Whether to fit the best cell on all rows.
     search : {"full", "halving"}, default="full"
-        "halving" weeds out values of gamma on samples of 2,000, 8,000, … rows first; what was weeded out has NaN as its
-        score.
+        "halving" weeds out kernels and values of gamma on samples of 2,000, 8,000, … rows first; what was weeded out
+        has NaN as its score.
     prune : bool, default=False
         Give up on a loss once its score was clearly below its best for two values of C in a row, going up; what was not
         tried has NaN as its score.
     calibration : {"sigmoid", "isotonic"}, default="sigmoid"
         How `predict_proba` makes probabilities of decisions.
-    kernel, degree, coef0, kernel_params, rank, rank_tol, landmarks, fit_intercept, class_weight, tol, max_iter, \
-memory_limit, scratch_dir, n_jobs, verbose, random_state
+    kernel : str, Kernel, callable or a sequence of them, default="auto"
+        The kernel as in `UniSVMClassifier`, or several to choose from. "auto" stands for "rbf" and "laplacian", each
+        with its own range of gamma: the second one suits columns that matter one by one, as trees treat them, and
+        wrong labels. Where values of gamma are given, "auto" is "rbf", as in `UniSVMClassifier`.
+    degree, coef0, kernel_params, rank, rank_tol, landmarks, fit_intercept, class_weight, tol, max_iter, memory_limit, \
+scratch_dir, n_jobs, verbose, random_state
         As in `UniSVMClassifier`.
     checkpoint : str or Path, optional
-        A folder for the scores of every gamma that is done, and for the stages of the refit. The same call goes on from
-        there after it was killed, to the same model.
+        A folder for the scores of every kernel and gamma that is done, and for the stages of the refit. The same call
+        goes on from there after it was killed, to the same model.
 
     Attributes
     ----------
     best_params_ : dict
-        C, gamma and loss of the best cell, which are also ``C_``, ``gamma_`` and ``loss_``.
+        C, gamma and loss of the best cell, and its kernel if there were several to choose from. They are also ``C_``,
+        ``gamma_``, ``loss_`` and ``kernel_``.
     best_score_ : float
     best_index_ : int
     best_estimator_ : UniSVMClassifier
@@ -104,14 +110,14 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
         losses=None,
         *,
         Cs=10,
-        gammas=5,
+        gammas=None,
         cv=None,
         scoring=None,
         refit=True,
         search="full",
         prune=False,
         calibration="sigmoid",
-        kernel="rbf",
+        kernel="auto",
         degree=3,
         coef0=0.0,
         kernel_params=None,
@@ -256,7 +262,7 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
 
 
 class UniSVMRegressorCV(RegressorMixin, BaseSearch):
-    """Kernel support vector regressor that chooses its loss, C and gamma by cross-validation.
+    """Kernel support vector regressor that chooses its loss, C, kernel and gamma by cross-validation.
 
     It works as `UniSVMClassifierCV` does. Each fold has its own robust scale of the target.
 
@@ -267,12 +273,12 @@ class UniSVMRegressorCV(RegressorMixin, BaseSearch):
         targets that are far off.
     Cs : int or array-like, default=10
         So many values from 0.1 to 1000, or the values themselves.
-    gammas, cv, refit, search, prune
+    gammas, kernel, cv, refit, search, prune
         As in `UniSVMClassifierCV`; the default folds are not stratified.
     scoring : str, callable or None, default="neg_median_absolute_error"
         Any scorer of scikit-learn. The default does not let wrong targets in the held-out folds decide; None is R².
-    kernel, degree, coef0, kernel_params, rank, rank_tol, landmarks, fit_intercept, tol, max_iter, memory_limit, \
-scratch_dir, n_jobs, verbose, random_state
+    degree, coef0, kernel_params, rank, rank_tol, landmarks, fit_intercept, tol, max_iter, memory_limit, scratch_dir, \
+n_jobs, verbose, random_state
         As in `UniSVMRegressor`.
     checkpoint : str or Path, optional
         As in `UniSVMClassifierCV`.
@@ -283,7 +289,8 @@ scratch_dir, n_jobs, verbose, random_state
         The best cell fitted on all rows.
     oof_decision_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
         Predictions of the best cell for the rows that its folds left out.
-    best_params_, best_score_, best_index_, cv_results_, C_, gamma_, loss_, n_splits_, scorer_, refit_time_, n_iter_
+    best_params_, best_score_, best_index_, cv_results_, C_, gamma_, loss_, kernel_, n_splits_, scorer_, \
+refit_time_, n_iter_
         As in `UniSVMClassifierCV`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -315,13 +322,13 @@ scratch_dir, n_jobs, verbose, random_state
         losses=None,
         *,
         Cs=10,
-        gammas=5,
+        gammas=None,
         cv=None,
         scoring="neg_median_absolute_error",
         refit=True,
         search="full",
         prune=False,
-        kernel="rbf",
+        kernel="auto",
         degree=3,
         coef0=0.0,
         kernel_params=None,

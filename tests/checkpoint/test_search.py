@@ -85,6 +85,7 @@ def test_killed(tmp_path):
     start("whole").join()
     process = start("killed")
     while len(list((tmp_path / "killed").glob("*gamma*.ckpt"))) < 2:
+        assert process.is_alive()
         sleep(0.001)
     process.kill()
     process.join()
@@ -99,9 +100,9 @@ def test_what_was_done_is_not_done_again(tmp_path, monkeypatch):
     walked = []
     walk = _search.walk
 
-    def counted(task, folds, losses, costs, gamma, **others):
-        walked.append(gamma)
-        return walk(task, folds, losses, costs, gamma, **others)
+    def counted(task, folds, losses, costs, space, **others):
+        walked.append(space.gamma)
+        return walk(task, folds, losses, costs, space, **others)
 
     monkeypatch.setattr(_search, "walk", counted)
     again = clone(model).fit(X, y)

@@ -277,3 +277,19 @@ def test_estimator_scales_gamma_as_scikit_learn_does(data, form):
     model = UniSVMClassifier().fit(FORMS[form](X), np.arange(70) % 2)
     assert model.kernel_.gamma == pytest.approx(1 / (6 * X.var()))
     assert model.gamma == "scale"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_laplacian_of_columns_with_two_values(dtype):
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((40, 8)).astype(dtype)
+    Z[:, 2:6] = np.where(Z[:, 2:6] > 0, 1.7, -0.3)
+    Z[:, 6] = 5.0
+    # rows may have other values than the points
+    rows = np.concatenate([Z, rng.standard_normal((20, 8)).astype(dtype)])
+    tolerance = 1e-14 if dtype == np.float64 else 1e-6
+    for columns in (slice(None), slice(2, 6), [0, 1, 7]):
+        kernel = kernels.Laplacian(0.3)(rows[:, columns], Z[:, columns])
+        assert kernel.dtype == dtype
+        expected = pairwise.laplacian_kernel(rows[:, columns].astype(float), Z[:, columns].astype(float), gamma=0.3)
+        np.testing.assert_allclose(kernel, expected, rtol=0, atol=tolerance)

@@ -49,11 +49,11 @@ def split_scores(model):
     ],
 )
 def test_parameters(cls, own, scoring):
-    own = own | {"losses": None, "Cs": 10, "gammas": 5, "cv": None, "scoring": scoring, "refit": True}
-    own |= {"search": "full", "prune": False}
+    own = own | {"losses": None, "Cs": 10, "gammas": None, "cv": None, "scoring": scoring, "refit": True}
+    own |= {"search": "full", "prune": False, "kernel": "auto"}
     plain = cls._plain().get_params()
     shared = {name: plain[name] for name in plain if name not in ("loss", "C", "gamma", "solver", "warm_start")}
-    assert cls().get_params() == own | shared
+    assert cls().get_params() == shared | own
     kinds = [parameter.kind for parameter in inspect.signature(cls).parameters.values()]
     assert kinds[0] is inspect.Parameter.POSITIONAL_OR_KEYWORD
     assert set(kinds[1:]) == {inspect.Parameter.KEYWORD_ONLY}
@@ -72,10 +72,14 @@ def test_parameters(cls, own, scoring):
 def test_default_grid(cls, target, least, most, used):
     model = cls(tol=1e-2, rank=20).fit(X, target)
     np.testing.assert_allclose(tried(model, "C"), least * (most / least) ** (np.arange(10) / 9), rtol=1e-12)
-    np.testing.assert_allclose(tried(model, "gamma"), 4.0 ** np.arange(-2, 3) / (2 * X.var()), rtol=1e-12)
+    around = 4.0 ** np.arange(-2, 3)
+    np.testing.assert_allclose(
+        tried(model, "gamma"), np.concatenate([around / (2 * X.var()), around / (2 * X.std())]), rtol=1e-12
+    )
+    assert tried(model, "kernel") == ["rbf", "laplacian"]
     assert tried(model, "loss") == used
     assert model.n_splits_ == 5
-    assert len(model.cv_results_["params"]) == 150
+    assert len(model.cv_results_["params"]) == 300
     assert np.isfinite(split_scores(model)).all()
     assert (is_classifier(model), is_regressor(model)) == (cls is UniSVMClassifierCV, cls is UniSVMRegressorCV)
 

@@ -60,7 +60,11 @@ GRIDS = [
     ({"gammas": [0.5, None]}, ["gammas[1]", "None"]),
     ({"gammas": ["scale", "aut"]}, ["gammas[1]", "'aut'", "did you mean 'auto'"]),
     ({"gammas": "scal"}, ["gammas[0]", "'scal'", "did you mean 'scale'"]),
-    *(({"gammas": value}, ["gammas must", "at least 1", "array", repr(value)]) for value in (0, -3, 0.5, False, None)),
+    *(({"gammas": value}, ["gammas must", "at least 1", "array", repr(value)]) for value in (0, -3, 0.5, False)),
+    ({"kernel": []}, ["kernel is empty"]),
+    ({"kernel": ["rbf", "laplacain"]}, ["kernel[1]", "did you mean 'laplacian'"]),
+    ({"kernel": ["rbf", "precomputed"]}, ["kernel[1]", "precomputed"]),
+    ({"kernel": "aut"}, ["kernel", "'aut'"]),
 ]
 
 
