@@ -287,9 +287,12 @@ def test_laplacian_of_columns_with_two_values(dtype):
     Z[:, 6] = 5.0
     # rows may have other values than the points
     rows = np.concatenate([Z, rng.standard_normal((20, 8)).astype(dtype)])
+    rows[::2, :3] = 0
     tolerance = 1e-14 if dtype == np.float64 else 1e-6
     for columns in (slice(None), slice(2, 6), [0, 1, 7]):
         kernel = kernels.Laplacian(0.3)(rows[:, columns], Z[:, columns])
-        assert kernel.dtype == dtype
+        stored = kernels.Laplacian(0.3)(sparse.csr_array(rows[:, columns]), sparse.csr_array(Z[:, columns]))
+        assert kernel.dtype == stored.dtype == dtype
         expected = pairwise.laplacian_kernel(rows[:, columns].astype(float), Z[:, columns].astype(float), gamma=0.3)
         np.testing.assert_allclose(kernel, expected, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(stored, expected, rtol=0, atol=tolerance)
