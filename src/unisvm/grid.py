@@ -294,7 +294,7 @@ class GridObjective(Objective):
                 blocks[key] = used, self._added_by(dual[:, used], intercept[used], chosen)
             used, part = blocks[key]
             n = len(columns)
-            results = np.zeros((features.shape[1], n), dtype=features.dtype), np.zeros(n), np.zeros(n)
+            results = np.zeros((features.shape[1], n), dtype=features.dtype), np.zeros((2, n))
             if len(used):
                 for result, array in zip(results, part(features, targets, weights), strict=True):
                     result[..., used] = array

@@ -52,7 +52,7 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
     kernel : str, Kernel, callable or a sequence of them, default="auto"
         The kernel as in `UniSVMClassifier`, or several to choose from. "auto" stands for "rbf" and "laplacian", each
         with its own range of gamma: the second one suits columns that matter one by one, as trees treat them, and
-        wrong labels. Where values of gamma are given, "auto" is "rbf", as in `UniSVMClassifier`.
+        wrong labels. Where `gammas` is given, "auto" is "rbf", the kernel of `UniSVMClassifier`.
     degree, coef0, kernel_params, rank, rank_tol, landmarks, fit_intercept, class_weight, tol, max_iter, memory_limit, \
 scratch_dir, n_jobs, verbose, random_state
         As in `UniSVMClassifier`.

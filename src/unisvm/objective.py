@@ -132,21 +132,24 @@ class Objective:
     def __call__(self, W: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and gradients at W, whose j-th column belongs to the targets' column ``columns[j]``."""
         chosen = self._choose(columns)
-        correlation, pulls, risk = self._sweep(self._block(*self.to_dual(W), columns), len(columns))
+        correlation, (pulls, risk) = self._sweep(self._block(*self.to_dual(W), columns), len(columns))
         gradient = -self.correlation(correlation, pulls, chosen.total)
         body = self._body(W)
         gradient[: len(body)] += 2 * chosen.penalty * body
         return chosen.penalty * np.einsum("ij,ij->j", body, body) + risk / chosen.total, gradient
 
     def _block(self, dual: np.ndarray, intercept: np.ndarray, columns: np.ndarray) -> Callable[..., Any]:
-        """What a block of rows adds to the gradients on the landmarks, to those of the intercepts, and to the risks."""
+        """What a block of rows adds to the gradients on the landmarks, and to those of the intercepts and the risks."""
         return self._added_by(dual, intercept, self._choose(columns))
 
     def _added_by(self, dual: np.ndarray, intercept: np.ndarray, chosen: Chosen) -> Callable[..., Any]:
+        if len(intercept) == 1:
+            return self._added_by_one(dual[:, 0], intercept[0], chosen)
+
         def block(features, targets, weights):
             y, weights = chosen.select(targets, weights)
             f = self._products(features, dual)
-            pulls, risks = np.empty(f.shape[1]), np.empty(f.shape[1])
+            pulls, risks = sums = np.empty((2, f.shape[1]))
             for loss, run in chosen.runs:
                 # while they are in the cache
                 own_y, own_weights, u = _own(y, run), _own(weights, run), f[:, run]
@@ -157,7 +160,28 @@ class Objective:
                 # the residuals are not needed any more
                 u[...] = pull * own_y if self.margins else pull
                 pulls[run] = _sum(u)
-            return _gathered(features, f), pulls, risks
+            return _gathered(features, f), sums
+
+        return block
+
+    def _added_by_one(self, dual: np.ndarray, intercept: np.floating, chosen: Chosen) -> Callable[..., Any]:
+        """As `_added_by` for one column, with vectors: each operation between the products is an occasion to wait for
+        the interpreter's lock, and takes most of its time for anything but arithmetic."""
+        ((loss, _),) = chosen.runs
+        dual = np.ascontiguousarray(dual)
+
+        def block(features, targets, weights):
+            y, weights = chosen.select(targets, weights)
+            y, weights = y[:, 0], None if weights is None else weights[:, 0]
+            u = np.dot(features, dual)
+            u += intercept
+            value, pull = loss.value_and_derivative(self.residuals(u, y))
+            risk = _sum(_weighted(value, weights))
+            pull = _weighted(pull, weights)
+            if self.margins:
+                # the residuals are not needed any more
+                pull = np.multiply(pull, y, out=u)
+            return np.dot(pull, features)[:, None], np.array([[_sum(pull)], [risk]])
 
         return block
 

@@ -29,12 +29,17 @@ def _power(u: np.ndarray, exponent: float) -> np.ndarray:
 
 
 def _saturated(u: np.ndarray, a: float, b: float, c: float) -> tuple[np.ndarray, np.ndarray]:
-    """a (1 − exp(−uᶜ/b)) and its derivative, from one exponential."""
-    before = _power(u, c - 1)
-    left = before * u
+    """a (1 − exp(−uᶜ/b)) and its derivative, from one exponential; u is written over."""
+    if c == 4:
+        slope = u * u
+        left = slope * slope
+        slope *= u
+    else:
+        slope = _power(u, c - 1)
+        left = slope * u
     left *= -1 / b
     np.exp(left, out=left)
-    slope = before * left
+    slope *= left
     slope *= a * c / b
     left *= -a
     left += a
@@ -82,7 +87,8 @@ class Saturating(Loss):
         return float(self.a)
 
     def _clipped(self, u):
-        return np.clip(u, 0, float(_EXP_UNDERFLOW * self.b) ** (1 / float(self.c)))
+        # in less time than np.clip
+        return np.minimum(np.maximum(u, 0), float(_EXP_UNDERFLOW * self.b) ** (1 / float(self.c)))
 
     def _value(self, u):
         a, b, c = float(self.a), float(self.b), float(self.c)
@@ -239,7 +245,7 @@ class Welsch(Loss):
 
     def _clipped(self, u):
         largest = float(np.sqrt(_EXP_UNDERFLOW * float(self.b)))
-        return np.clip(u, -largest, largest)
+        return np.minimum(np.maximum(u, -largest), largest)
 
     def _value(self, u):
         return -float(self.a) * np.expm1(-(self._clipped(u) ** 2) / float(self.b))
