@@ -1,10 +1,13 @@
 """Where the time of a fit goes, beside what the machine must take for it.
 
 The cost model: 2mrd floating-point operations and mr exponentials to build the features, and one read of the mr
-features for each sweep, at rates that are measured here. Fresh memory is shown apart: what the system takes to hand
-out the features' memory, whatever is written there.
+features for each sweep, at rates that are measured here, anew for every fit. Fresh memory is shown apart: what the
+system takes to hand out the features' memory, whatever is written there. How a sweep compares with a plain read is
+measured on the fit's own features, one after the other, several times: memory is not equally fast from one second to
+the next.
 
-Run: python benchmarks/breakdown.py [--tasks NAME ...] [--loss NAME] [--rank N] [--threads N]. Needs UNISVM_DATA.
+Run: python benchmarks/breakdown.py [--tasks NAME ...] [--loss NAME] [--rank N] [--threads N] [--repeats N]. Needs
+UNISVM_DATA.
 """
 
 from __future__ import annotations
@@ -33,6 +36,8 @@ class Clock:
         self.n_rows = n_rows
         self.seconds: dict[str, float] = defaultdict(float)
         self.calls: dict[str, int] = defaultdict(int)
+        #: the last objective over all rows, and what it was asked for
+        self.last: tuple[Objective, tuple] | None = None
 
     @contextlib.contextmanager
     def on(self, owner: type, *methods: str):
@@ -50,6 +55,8 @@ class Clock:
             if objective.rows.n_rows != self.n_rows:
                 # the pilot's sample
                 return method(objective, *args, **kwargs)
+            if name == "__call__":
+                self.last = objective, args
             started = perf_counter()
             try:
                 return method(objective, *args, **kwargs)
@@ -80,6 +87,19 @@ def first_touch(shape: tuple[int, int], dtype, threads: int) -> float:
     return perf_counter() - started
 
 
+def compare(clock: Clock, threads: int, repeats: int = 9) -> tuple[float, float]:
+    """Median seconds of a plain read of the features and of a sweep over them, one after the other."""
+    objective, (W, columns) = clock.last
+    block = objective._block(*objective.to_dual(W), columns)
+    read, sweep = [], []
+    for _ in range(repeats):
+        read.append(read_seconds(objective.features, threads, 1))
+        started = perf_counter()
+        objective._sweep(block, len(columns))
+        sweep.append(perf_counter() - started)
+    return float(np.median(read)), float(np.median(sweep))
+
+
 def show(name: str, seconds: float, total: float, model: float | None = None) -> None:
     beside = "" if model is None else f"{model:10.3f}"
     print(f"  {name:<36}{seconds:9.3f}{100 * seconds / total:7.1f} %{beside}")
@@ -91,10 +111,9 @@ def main() -> None:
     parser.add_argument("--loss")
     parser.add_argument("--rank", type=int)
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("--repeats", type=int, default=1)
     options = parser.parse_args()
-    machine = rates(options.threads)
-    print(", ".join(f"{name.replace('_', ' ')} {rate:.1f}" for name, rate in machine.items()))
-    for name in options.tasks:
+    for name in [name for name in options.tasks for _ in range(options.repeats)]:
         task = TASKS[name]
         X, y, _, _ = task.prepare()
         chosen = {"verbose": 1, "n_jobs": options.threads}
@@ -111,6 +130,8 @@ def main() -> None:
             model.fit(X, y)
             total = perf_counter() - started
         parts = stages(said.getvalue())
+        machine = rates(options.threads)
+        print("\n" + ", ".join(f"{rate.replace('_', ' ')} {value:.1f}" for rate, value in machine.items()))
         report(name, model, parts, clock, total, X, machine, options.threads)
 
 
@@ -120,9 +141,9 @@ def report(name, model, parts, clock, total, X, machine, threads) -> None:
     products = 2 * m * r * d / (machine["gigaflops"] * 1e9)
     exponentials = m * r * machine["exp_nanoseconds"] * 1e-9 / threads
     fresh = first_touch((m, r), X.dtype, threads)
-    read = read_seconds(np.ones((m, r), X.dtype), threads)
+    read, one = compare(clock, threads)
     half_sweeps = clock.calls["_sweep"] - sweeps
-    print(f"\n{name}: {m:,} rows, {d} columns, rank {r}, {sweeps} sweeps and {half_sweeps} half ones, {total:.3f} s")
+    print(f"{name}: {m:,} rows, {d} columns, rank {r}, {sweeps} sweeps and {half_sweeps} half ones, {total:.3f} s")
     print(f"  {'':<36}{'seconds':>9}{'share':>9}{'model':>10}")
     show("landmarks", parts["landmarks"], total)
     show("features", parts["features"], total, products + exponentials)
@@ -132,7 +153,6 @@ def report(name, model, parts, clock, total, X, machine, threads) -> None:
     show("pilot, and solver between sweeps", outside, total)
     show("everything else", total - sum(parts.values()), total)
     expected = products + exponentials + (sweeps + half_sweeps) * read
-    one = clock.seconds["_sweep"] / max(clock.calls["_sweep"], 1)
     print(
         f"  the whole fit takes {total / expected:.2f} times the model, {total / (expected + fresh):.2f} times with "
         f"the {fresh:.3f} s that fresh memory takes;\n  a sweep runs at {m * r * width / one / 1e9:.1f} GB/s, "

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.stats import rankdata
+from sklearn import svm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegressionCV, RidgeCV
@@ -35,10 +36,10 @@ from sklearn.preprocessing import StandardScaler
 from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, datasets
 
 try:
-    # the same problem with the same solution, in less time
-    from sklearnex.svm import SVC, SVR
+    # the same problems with the same solutions, in less time unless rows are sparse
+    from sklearnex import svm as svm_of_dense
 except ImportError:
-    from sklearn.svm import SVC, SVR
+    svm_of_dense = svm
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 CLASSIFICATION, REGRESSION = "classification", "regression"
@@ -148,7 +149,8 @@ def exact_svm(data: Data, seed: int, jobs: int):
     labels, n = data.kind == CLASSIFICATION, len(data.y_train)
     searched = sample(data.y_train, n if n <= SVM_SEARCHES_ALL else SVM_SEARCHES, seed, labels)
     fitted = sample(data.y_train, SVM_FITS, seed, labels)
-    plain = (SVC if labels else SVR)(cache_size=500, max_iter=SVM_ITERATIONS)
+    library = svm if sparse.issparse(data.X_train) else svm_of_dense
+    plain = (library.SVC if labels else library.SVR)(cache_size=500, max_iter=SVM_ITERATIONS)
     grid = {"C": SVM_COSTS, "gamma": [factor * data.scale for factor in SVM_GAMMAS]}
     search = GridSearchCV(plain, grid, cv=5, scoring=SCORING[data.kind], n_jobs=jobs, refit=False)
     search.fit(data.X_train[searched], data.y_train[searched])

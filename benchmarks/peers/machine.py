@@ -63,11 +63,11 @@ def _median_seconds(action, repeats: int = 7) -> float:
     return float(np.median(seconds))
 
 
-def read_seconds(features: np.ndarray, threads: int) -> float:
+def read_seconds(features: np.ndarray, threads: int, repeats: int = 7) -> float:
     """How long a plain read of the array takes in so many threads: a sum that uses each number once."""
     rows = MemoryRows(features, features[:, :1], np.ones(len(features), dtype=features.dtype), threads)
     return _median_seconds(
-        lambda: rows.reduce(lambda block, targets, weights: (np.add.reduce(block, axis=None),), features)
+        lambda: rows.reduce(lambda block, targets, weights: (np.add.reduce(block, axis=None),), features), repeats
     )
 
 
