@@ -345,7 +345,7 @@ def variant(runs: list[dict]) -> list[str]:
             if not np.isnan(own):
                 cells = [f"{100 * x:.2f}" if kind == CLASSIFICATION else f"{x:.4g}" for x in (own, other)]
                 lines.append(row(name, f"{100 * noise:g} %", *cells))
-    return [*lines, "", "Accuracies in %, and median absolute errors below them."]
+    return [*lines, "", "Accuracies in %, and median absolute errors below them, over the seeds that both have."]
 
 
 def report(content: dict[str, Any]) -> str:
