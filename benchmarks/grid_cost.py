@@ -1,6 +1,6 @@
 """What a grid costs: beside one fit, beside GridSearchCV over SVC, and a 10 × 10 grid of gamma and C.
 
-UNISVM_DATA=folder python benchmarks/grid_cost.py [--quick]
+UNISVM_DATA=folder python benchmarks/grid_cost.py [--parts fit svc ten]
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def beside_one_fit(X, y) -> None:
     def grid(gammas):
         return UniSVMClassifierCV(FIVE_LOSSES, gammas=gammas, rank=500, random_state=0, cv=5).fit(X, y)
 
-    single, _ = seconds(lambda: grid([1.0]))
+    single, _ = seconds(lambda: grid([1.0]), repeats=3)
     print(f"10 C x 5 losses x 5 folds, one gamma: {single:.2f} s = {single / one:.1f} fits (at most 15)")
     several, model = seconds(lambda: grid(GAMMAS))
     print(
