@@ -19,7 +19,7 @@ from unisvm._folds import Folds, Splits, attributes, fold, held_out, mean_model,
 from unisvm._prepared import Prepared, bytes_of_moments
 from unisvm._report import Report
 from unisvm.checkpoint import Arrays, Stages
-from unisvm.grid import Grid, Stage, Trail
+from unisvm.grid import Grid, Lead, Stage, Trail
 from unisvm.losses.base import Loss
 from unisvm.rows.budget import parse_memory, readable
 from unisvm.rows.threads import blas_threads, count_threads
@@ -333,7 +333,9 @@ def walk(
         template.fit_intercept,
     )
     order = np.argsort(costs, kind="stable")
-    for group in np.array_split(np.arange(len(losses)), -(-len(losses) // together)):
+    lead = Lead()
+    for group in _groups(losses, together):
+        convex = losses[group[0]].is_convex
         alive, trail, race = group, Trail(template._task), _Race(len(group))
         per_cost = len(group) * folds.layout.target_of.size
         # with pruning one C at a time, so that the next ones can be saved
@@ -341,7 +343,7 @@ def walk(
         for batch in np.array_split(order, n_batches):
             started = perf_counter()
             chosen = [losses[j] for j in alive]
-            start = trail.ahead(costs[batch])
+            start = trail.ahead(costs[batch]) if convex else lead.at(costs[batch], len(alive))
             stage = grid.solve(chosen, costs[batch], start, tol=template.tol, max_iter=template.max_iter)
             solved = perf_counter() - started
             report.say(
@@ -359,9 +361,18 @@ def walk(
                     keep &= race.still_in(scores)
             race.forget(~keep)
             alive = alive[keep]
-            trail.add(stage, keep)
+            if convex:
+                trail.add(stage, keep)
+                lead.add(stage, chosen)
             if len(alive) == 0:
                 break
+
+
+def _groups(losses: Sequence[Loss], together: int) -> list[np.ndarray]:
+    """Numbers of losses that are solved together, at most so many: convex ones first, which may lead the others."""
+    convex = np.array([loss.is_convex for loss in losses])
+    kinds = [kind for kind in (np.flatnonzero(convex), np.flatnonzero(~convex)) if len(kind)]
+    return [group for kind in kinds for group in np.array_split(kind, -(-len(kind) // together))]
 
 
 def _decisions(folds: Folds) -> tuple[int, int]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from unisvm.features import FeatureMap, GramSample, Moments
 from unisvm.losses.base import CLASSIFICATION, Loss
+from unisvm.losses.squared import SquaredHinge
 from unisvm.objective import Chosen, Objective, curvature_of, unit_of
 from unisvm.rows.threads import run
 from unisvm.solvers import LBFGS, History, StopReason
@@ -336,10 +337,10 @@ class Stage(NamedTuple):
 
 
 class Trail:
-    """The solutions for the last two C, and where they lead.
+    """The solutions of convex losses for the last two C, and where they lead.
 
     Margins grow with log C, and a line through the last two solutions is close to the next one. Real targets are soon
-    fitted as well as they can be: beyond, where redescending losses are flat, is no place to start.
+    fitted as well as they can be.
     """
 
     def __init__(self, task: str) -> None:
@@ -361,6 +362,31 @@ class Trail:
         before, now = np.log(self._costs[[0, -1]])
         steps = (np.log(costs) - now) / (now - before) if now > before else np.zeros(len(costs))
         return last[:, :, None] + np.minimum(steps, self._furthest)[:, None, None] * (last - first)[:, :, None]
+
+
+class Lead:
+    """The solutions of the squared hinge, from which losses that are not convex start at the same C.
+
+    They give up rows, and do not return to them from the solution for a lower C, which has given up more. The squared
+    hinge gives up none and wants the same margins: it leads into the valleys that least squares leads to, at half the
+    way.
+    """
+
+    def __init__(self) -> None:
+        self._weights: dict[float, np.ndarray] = {}
+
+    def add(self, stage: Stage, losses: Sequence[Loss]) -> None:
+        """Take in what a stage of convex losses found."""
+        for j, loss in enumerate(losses):
+            if isinstance(loss, SquaredHinge):
+                self._weights |= zip(stage.costs.tolist(), np.moveaxis(stage.weights[:, j], 1, 0), strict=True)
+
+    def at(self, costs: np.ndarray, n_losses: int) -> np.ndarray | None:
+        """Weights to start from; None, which is least squares, where they are not known."""
+        if not self._weights.keys() >= set(costs.tolist()):
+            return None
+        weights = np.stack([self._weights[cost] for cost in costs.tolist()], axis=1)
+        return np.repeat(weights[:, None], n_losses, axis=1)
 
 
 class Grid:

@@ -122,6 +122,22 @@ def test_one_C_started_from_another(monkeypatch, columns):
     np.testing.assert_allclose(split_scores(search), split_scores(grid), rtol=0, atol=1e-3)
 
 
+@pytest.mark.parametrize("beside", [[], ["logistic"], ["squared_hinge"]])
+def test_rows_that_a_low_C_gives_up_come_back(monkeypatch, beside):
+    # one C at a time
+    monkeypatch.setattr(_search, "_COLUMNS", 1)
+    cv = StratifiedKFold(3, shuffle=True, random_state=0)
+    used = [*beside, "truncated_squared_hinge", "quadratic_ramp", "saturating"]
+    search, grid = searches(UniSVMClassifierCV, used, cv=cv, Cs=[0.003, 0.03, 0.3, 3.0], gammas=[0.4], tol=1e-6)
+    for model in search, grid:
+        model.fit(X, RARE)
+    ours, theirs = (model.cv_results_["mean_test_score"] for model in (search, grid))
+    assert ours.min() == pytest.approx(1 - RARE.mean(), abs=1e-3)
+    # once C is high there are several minima, and those found are not worse
+    np.testing.assert_array_less(theirs - ours, 1e-3)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-2)
+
+
 @pytest.mark.parametrize(
     ("cls", "used", "target"),
     [(UniSVMClassifierCV, ["logistic", "saturating"], y), (UniSVMRegressorCV, ["huber", "welsch"], WAVE)],
