@@ -1,20 +1,19 @@
 """A whole grid over the same features: every loss, split of the rows and target is a column of one batched solve.
 
-The features, their moments and the spectrum of these are shared; a value of C only scales coordinates, so that walking
-along C, each solution being the start of the next, costs little more than its sweeps.
+The features, their moments and the spectrum of these are shared; a value of C only scales coordinates, so that it costs
+little more than its sweeps, which are few where a solution for another C or loss is the start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from unisvm.features import FeatureMap, GramSample, Moments
+from unisvm.features import FeatureMap, GramSample
 from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.losses.squared import SquaredHinge
 from unisvm.objective import Chosen, Objective, curvature_of, unit_of
@@ -22,6 +21,7 @@ from unisvm.rows.threads import run
 from unisvm.solvers import LBFGS, History, StopReason
 from unisvm.solvers.lbfgs import best_least_squares
 from unisvm.solvers.result import Start
+from unisvm.spectrum import CoordinatesByLoss, EigenMap, GridMajoriser, HessianCoordinates, Spectrum
 
 # steps from one C to the next that a start may lie ahead of the last solution
 _FURTHEST = 5.0
@@ -53,157 +53,6 @@ class Layout(NamedTuple):
     @property
     def n_outputs(self) -> int:
         return self.target_of.shape[1]
-
-
-class Spectrum:
-    """Eigenvalues and -vectors of second moments of the features about their mean, to which λ and A only add scales.
-
-    Parameters
-    ----------
-    moments : (ndarray, ndarray, float)
-        Of p pᵀ, its lower triangle, of p and of 1.
-    centre : ndarray or None
-        Where the intercept of the weights is the value of f; None without an intercept.
-    dtype : dtype
-        The precision of the vectors, that of the features.
-    """
-
-    def __init__(self, moments: Moments, centre: np.ndarray | None, dtype: np.dtype):
-        gram, sums, self.total = moments
-        self.shift = None
-        if centre is not None:
-            # about their own mean, the intercept is a coordinate apart
-            gram = gram - np.tril(np.outer(sums, sums / self.total))
-            self.shift = sums / self.total - centre
-        # NumPy's leaves the interpreter's lock to the other values of gamma
-        values, self.vectors = np.linalg.eigh(gram.astype(dtype))
-        # what is lost in single precision is no more than in the features themselves
-        self.values = np.maximum(values, 0.0).astype(np.float64)
-
-    def seen_from(self, basis: Spectrum) -> Spectrum:
-        """The same, of weights in the basis of another spectrum's vectors."""
-        other = copy(self)
-        other.vectors = basis.vectors.T @ self.vectors
-        if self.shift is not None:
-            other.shift = basis.vectors.T @ self.shift
-        return other
-
-    def turn(self, W: np.ndarray) -> np.ndarray:
-        """Vᵀ w."""
-        return self.vectors.T @ W.astype(self.vectors.dtype, copy=False)
-
-    def turn_back(self, W: np.ndarray) -> np.ndarray:
-        """V w."""
-        return self.vectors @ W.astype(self.vectors.dtype, copy=False)
-
-
-class EigenMap:
-    """The feature map whose basis are the eigenvectors of the features' moments, as one matrix.
-
-    Parameters
-    ----------
-    feature_map : FeatureMap
-    spectrum : Spectrum
-        Of the features in the basis of `feature_map`.
-    """
-
-    def __init__(self, feature_map: FeatureMap, spectrum: Spectrum):
-        dtype = spectrum.vectors.dtype
-        self._matrix = feature_map.to_dual(spectrum.vectors.astype(np.float64)).astype(dtype)
-
-    def to_dual(self, W: np.ndarray) -> np.ndarray:
-        """Coefficients of K(x, B)."""
-        return self._matrix @ W.astype(self._matrix.dtype)
-
-    def from_values(self, values: np.ndarray) -> np.ndarray:
-        """Coefficients of the function with these values at the landmarks."""
-        return (self._matrix.T @ values.astype(self._matrix.dtype)).astype(np.float64)
-
-
-class ColumnCoordinates:
-    """Coordinates of columns that differ in penalty and loss, but share a spectrum.
-
-    Parameters
-    ----------
-    spectrum : Spectrum
-    penalties, constants : ndarray of shape (n_columns,)
-        λ and A of each column.
-    turned : bool
-        Whether weights are in the spectrum's own basis.
-    """
-
-    def __init__(self, spectrum: Spectrum, penalties: np.ndarray, constants: np.ndarray, *, turned: bool):
-        self._turn, self._turn_back = (_same, _same) if turned else (spectrum.turn, spectrum.turn_back)
-        self._shift = spectrum.shift
-        self._constants = constants
-        squares = 2 * (penalties + np.outer(spectrum.values, constants))
-        if self._shift is not None:
-            squares = np.concatenate([squares, 2 * spectrum.total * constants[None]])
-        self._scales = np.sqrt(squares)
-
-    def to_weights(self, Z: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Coefficients in the basis."""
-        scaled = Z / self._scales[:, columns]
-        if self._shift is None:
-            return self._turn_back(scaled)
-        body = self._turn_back(scaled[:-1])
-        return np.concatenate([body, scaled[-1:] - self._shift @ body])
-
-    def from_weights(self, W: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The inverse of `to_weights`."""
-        if self._shift is None:
-            return self._turn(W) * self._scales[:, columns]
-        turned = np.concatenate([self._turn(W[:-1]), W[-1:] + self._shift @ W[:-1]])
-        return turned * self._scales[:, columns]
-
-    def gradient(self, gradient: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The gradient in these coordinates, from that in the basis."""
-        if self._shift is None:
-            return self._turn(gradient) / self._scales[:, columns]
-        body = self._turn(gradient[:-1] - np.outer(self._shift, gradient[-1]))
-        return np.concatenate([body, gradient[-1:]]) / self._scales[:, columns]
-
-    def least_squares(self, correlation: np.ndarray) -> np.ndarray:
-        """The least-squares solutions, given the mean of y times the features, one or more for each column."""
-        n_columns = len(self._constants)
-        every = np.tile(np.arange(n_columns), correlation.shape[1] // n_columns)
-        return self.to_weights(2 * self._constants[every] * self.gradient(correlation, every), every)
-
-
-class CoordinatesByLoss:
-    """Coordinates of columns whose losses have a spectrum each.
-
-    Parameters
-    ----------
-    coordinates : sequence of ColumnCoordinates
-        One for each loss, for its columns.
-    loss_of : ndarray of int
-        The loss of each column, rising.
-    """
-
-    def __init__(self, coordinates: Sequence[ColumnCoordinates], loss_of: np.ndarray):
-        self._coordinates = coordinates
-        self._loss_of = loss_of
-        self._first = np.searchsorted(loss_of, np.arange(len(coordinates)))
-
-    def _each(self, method: str, W: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        result = np.empty_like(W)
-        for loss in np.unique(self._loss_of[columns]).tolist():
-            own = self._loss_of[columns] == loss
-            result[:, own] = getattr(self._coordinates[loss], method)(W[:, own], columns[own] - self._first[loss])
-        return result
-
-    def to_weights(self, Z: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Coefficients in the orthonormal basis."""
-        return self._each("to_weights", Z, columns)
-
-    def from_weights(self, W: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The inverse of `to_weights`."""
-        return self._each("from_weights", W, columns)
-
-    def gradient(self, gradient: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The gradient in these coordinates, from that in the basis."""
-        return self._each("gradient", gradient, columns)
 
 
 class GridObjective(Objective):
@@ -409,8 +258,8 @@ class Grid:
         self._layout = layout
         self._task = task
         # all weights are in the basis of eigenvectors, where a majoriser is diagonal whatever C and loss
-        spectrum = Spectrum((sample.gram, sample.mean, 1.0), sample.mean if intercept else None, rows.dtype)
-        self._spectrum = spectrum
+        self._intercept = intercept
+        self._spectrum = spectrum = Spectrum(sample, intercept, rows.dtype)
         self._of_rows = (rows, features, EigenMap(feature_map, spectrum))
         self._sample = sample
         self._correlation: np.ndarray | None = None
@@ -424,7 +273,7 @@ class Grid:
             *self._of_rows, losses, costs, self._layout, self._task, self._centre, self._correlation
         )
         self._correlation = objective.problem_correlation
-        majoriser = ColumnCoordinates(self._spectrum, objective.penalties, objective.constants, turned=True)
+        majoriser = GridMajoriser(self._spectrum, objective.penalties, objective.constants, intercept=self._intercept)
         if start is None:
             weights, n_sweeps = best_least_squares(objective, majoriser)[0], 2
         else:
@@ -449,13 +298,16 @@ class Grid:
 
     def _coordinates(self, objective: GridObjective, weights: np.ndarray) -> CoordinatesByLoss:
         """Those of the Hessian of each loss on the sample, where the stage starts."""
-        centre = None if self._centre is None else self._sample.mean
 
-        def of_loss(loss: int, curvature: np.ndarray) -> ColumnCoordinates:
-            own = objective.loss_of == loss
-            moments = self._sample.moments(curvature)
-            spectrum = Spectrum(moments, centre, objective.rows.dtype).seen_from(self._spectrum)
-            return ColumnCoordinates(spectrum, objective.penalties[own], objective.constants[own], turned=False)
+        def of_loss(loss: int, curvature: np.ndarray) -> HessianCoordinates:
+            return HessianCoordinates(
+                self._sample,
+                self._sample.moments(curvature),
+                self._spectrum,
+                objective.penalties[objective.loss_of == loss],
+                float(objective.losses[loss].A),
+                intercept=self._intercept,
+            )
 
         curvatures = objective.curvatures(self._sample, self._spectrum, weights)
         tasks = [partial(of_loss, loss, curvature) for loss, curvature in enumerate(curvatures)]
@@ -463,7 +315,3 @@ class Grid:
         n_threads = objective.rows.n_threads
         coordinates = run(tasks, n_threads) if len(tasks) >= n_threads else [task() for task in tasks]
         return CoordinatesByLoss(coordinates, objective.loss_of)
-
-
-def _same(W: np.ndarray) -> np.ndarray:
-    return W
