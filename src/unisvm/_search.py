@@ -20,7 +20,7 @@ from unisvm._prepared import Prepared, bytes_of_moments
 from unisvm._report import Report
 from unisvm.checkpoint import Arrays, Stages
 from unisvm.grid import Grid, Lead, Stage, Trail
-from unisvm.losses.base import Loss
+from unisvm.losses.base import REGRESSION, Loss
 from unisvm.rows.budget import parse_memory, readable
 from unisvm.rows.threads import blas_threads, count_threads
 
@@ -334,8 +334,8 @@ def walk(
     )
     order = np.argsort(costs, kind="stable")
     lead = Lead()
-    for group in _groups(losses, together):
-        convex = losses[group[0]].is_convex
+    follow = np.array([loss.is_convex or template._task == REGRESSION for loss in losses])
+    for group in _groups(follow, together):
         alive, trail, race = group, Trail(template._task), _Race(len(group))
         per_cost = len(group) * folds.layout.target_of.size
         # with pruning one C at a time, so that the next ones can be saved
@@ -343,7 +343,7 @@ def walk(
         for batch in np.array_split(order, n_batches):
             started = perf_counter()
             chosen = [losses[j] for j in alive]
-            start = trail.ahead(costs[batch]) if convex else lead.at(costs[batch], len(alive))
+            start = trail.ahead(costs[batch]) if follow[group[0]] else lead.at(costs[batch], len(alive))
             stage = grid.solve(chosen, costs[batch], start, tol=template.tol, max_iter=template.max_iter)
             solved = perf_counter() - started
             report.say(
@@ -361,17 +361,16 @@ def walk(
                     keep &= race.still_in(scores)
             race.forget(~keep)
             alive = alive[keep]
-            if convex:
-                trail.add(stage, keep)
-                lead.add(stage, chosen)
+            trail.add(stage, keep)
+            lead.add(stage, chosen)
             if len(alive) == 0:
                 break
 
 
-def _groups(losses: Sequence[Loss], together: int) -> list[np.ndarray]:
-    """Numbers of losses that are solved together, at most so many: convex ones first, which may lead the others."""
-    convex = np.array([loss.is_convex for loss in losses])
-    kinds = [kind for kind in (np.flatnonzero(convex), np.flatnonzero(~convex)) if len(kind)]
+def _groups(follow: np.ndarray, together: int) -> list[np.ndarray]:
+    """Numbers of losses that are solved together, at most so many: first those that follow their own solutions for
+    lower C, which may lead the others."""
+    kinds = [kind for kind in (np.flatnonzero(follow), np.flatnonzero(~follow)) if len(kind)]
     return [group for kind in kinds for group in np.array_split(kind, -(-len(kind) // together))]
 
 

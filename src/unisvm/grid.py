@@ -186,10 +186,10 @@ class Stage(NamedTuple):
 
 
 class Trail:
-    """The solutions of convex losses for the last two C, and where they lead.
+    """The solutions for the last two C, and where they lead.
 
     Margins grow with log C, and a line through the last two solutions is close to the next one. Real targets are soon
-    fitted as well as they can be.
+    fitted as well as they can be: beyond, where redescending losses are flat, is no place to start.
     """
 
     def __init__(self, task: str) -> None:
@@ -214,21 +214,21 @@ class Trail:
 
 
 class Lead:
-    """The solutions of the squared hinge, from which losses that are not convex start at the same C.
+    """The solutions of the squared hinge, from which losses of labels that are not convex start at the same C.
 
-    They give up rows, and do not return to them from the solution for a lower C, which has given up more. The squared
-    hinge gives up none and wants the same margins: it leads into the valleys that least squares leads to, at half the
-    way.
+    They give up rows, such as all of a small class, and do not return to them from the solution for a lower C, which
+    has given up more. (Of real targets they give up the outliers, and lose nothing on the way.) The squared hinge gives
+    up none and wants the same margins: it leads into the valleys that least squares leads to, at half the way.
     """
 
     def __init__(self) -> None:
         self._weights: dict[float, np.ndarray] = {}
 
     def add(self, stage: Stage, losses: Sequence[Loss]) -> None:
-        """Take in what a stage of convex losses found."""
+        """Take in what a stage found, if the squared hinge is among its losses."""
         for j, loss in enumerate(losses):
             if isinstance(loss, SquaredHinge):
-                self._weights |= zip(stage.costs.tolist(), np.moveaxis(stage.weights[:, j], 1, 0), strict=True)
+                self._weights |= zip(stage.costs.tolist(), np.moveaxis(stage.weights[:, j].copy(), 1, 0), strict=True)
 
     def at(self, costs: np.ndarray, n_losses: int) -> np.ndarray | None:
         """Weights to start from; None, which is least squares, where they are not known."""
