@@ -62,7 +62,7 @@ def path(
     """Fit along C, for one or many losses at once.
 
     The landmarks and the features are made once. Every loss and fold is a column of one batched solve, started from the
-    solution for the C before.
+    solution for the C before, or from that of the squared hinge.
 
     Parameters
     ----------
