@@ -257,8 +257,8 @@ class Grid:
     ):
         self._layout = layout
         self._task = task
-        # all weights are in the basis of eigenvectors, where a majoriser is diagonal whatever C and loss
         self._intercept = intercept
+        # all weights are in the basis of eigenvectors, where a majoriser is diagonal whatever C and loss
         self._spectrum = spectrum = Spectrum(sample, intercept, rows.dtype)
         self._of_rows = (rows, features, EigenMap(feature_map, spectrum))
         self._sample = sample
