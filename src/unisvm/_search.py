@@ -334,6 +334,7 @@ def walk(
     )
     order = np.argsort(costs, kind="stable")
     lead = Lead()
+    # which losses start from their own solutions for lower C; the others would give rows up for good
     follow = np.array([loss.is_convex or template._task == REGRESSION for loss in losses])
     for group in _groups(follow, together):
         alive, trail, race = group, Trail(template._task), _Race(len(group))

@@ -13,7 +13,6 @@ SAMPLE = GramSample(P.mean(axis=0), np.tril(P.T @ P / N), 0.0)
 CURVATURE = rng.uniform(0.05, 1, N)
 PENALTIES = np.array([0.1, 1e-3, 1e-6])
 A = 0.5
-EVERY = np.arange(len(PENALTIES))
 
 
 def moments(curvature):
@@ -39,7 +38,7 @@ def unit_vectors(intercept):
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("column", EVERY)
+@pytest.mark.parametrize("column", range(len(PENALTIES)))
 def test_majorisers_are_round(intercept, column):
     spectrum = Spectrum(SAMPLE, intercept, np.float64)
     majoriser = GridMajoriser(spectrum, PENALTIES, np.full(3, A), intercept=intercept)
