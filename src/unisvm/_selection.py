@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 from sklearn import get_config
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -279,22 +279,13 @@ class BaseSearch(BaseEstimator):
                 stacklevel=4,
             )
 
-    def _folder(self, name: str) -> Path | None:
-        """A folder in that of the checkpoint, if there is one."""
-        return None if self.checkpoint is None else Path(self.checkpoint) / name
-
     def _refit(self, X, y: np.ndarray, sample_weight, task: Task, mean_model: dict[str, Any]) -> BaseUniSVM:
-        """The best cell fitted on all rows."""
+        """The best cell fitted on all rows, from the mean of its splits' functions, to end where they were scored."""
+        folder = None if self.checkpoint is None else Path(self.checkpoint) / "refit"
         best = self._estimator(self.loss_, self.C_, Space(self.kernel_, self.gamma_), task.template.random_state)
-        best.set_params(verbose=self.verbose, checkpoint=self._folder("refit"))
-        best.fit(X, y, sample_weight).set_params(checkpoint=None)
-        if losses.get(self.loss_).is_convex or best._is_precomputed():
-            return best
-        # The fits that were scored may lie in a better valley than the one that a fit from scratch falls into.
-        other = clone(best).set_params(warm_start=True, checkpoint=self._folder("refit-from-splits"))
-        other.__dict__.update(task.own, **mean_model, n_features_in_=X.shape[1])
-        other.fit(X, y, sample_weight).set_params(warm_start=False, checkpoint=None)
-        return min(best, other, key=lambda model: float(np.mean(model.objective_)))
+        best.set_params(verbose=self.verbose, checkpoint=folder, warm_start=True)
+        best.__dict__.update(task.own, **mean_model, n_features_in_=X.shape[1])
+        return best.fit(X, y, sample_weight).set_params(checkpoint=None, warm_start=False)
 
     def _scorer(self):
         if isinstance(self.scoring, list | tuple | set | dict):
