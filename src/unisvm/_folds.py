@@ -103,13 +103,16 @@ def fold(
     return Folds(X, y, present, rows, Layout(target_of, int(n_targets), middle, totals), tests, problems, owned)
 
 
-def held_out(folds: Folds, prepared: Prepared, stage: Stage, cost: int, split: int) -> np.ndarray:
-    """Decision values on the rows that a split leaves out, of shape (n_test, n_losses, n_outputs)."""
-    n_losses, _, _, n_outputs = stage.intercept.shape
-    dual = np.ascontiguousarray(stage.dual[:, :, cost, split].reshape(len(stage.dual), -1))
-    intercept = stage.intercept[:, cost, split].ravel()
-    values = folds.rows.values(lambda features: features @ dual + intercept, prepared.features, folds.tests[split])
-    values = values.reshape(len(values), n_losses, n_outputs)
+def held_out(folds: Folds, prepared: Prepared, stage: Stage, costs: slice, split: int) -> np.ndarray:
+    """Decision values on the rows that a split leaves out, of shape (n_test, n_losses, n_costs, n_outputs)."""
+    intercept = stage.intercept[:, costs, split]
+    dual = np.ascontiguousarray(stage.dual[:, :, costs, split].reshape(len(stage.dual), -1))
+
+    def block(features: np.ndarray) -> np.ndarray:
+        return features @ dual + intercept.ravel()
+
+    values = folds.rows.values(block, prepared.features, folds.tests[split])
+    values = values.reshape(len(values), *intercept.shape)
     problem = folds.problems[split]
     return (values * problem.scale + problem.centre).astype(values.dtype, copy=False)
 

@@ -24,7 +24,7 @@ from unisvm.losses.base import REGRESSION, Loss
 from unisvm.rows.budget import parse_memory, readable
 from unisvm.rows.threads import blas_threads, count_threads
 
-# so many columns at a time keep matrix products busy; the next ones start from their solutions
+# so many columns at a time keep matrix products busy; the next ones start from where they stand
 _COLUMNS = 100
 # rows of the first round of halving, and by how much each round has more
 _FIRST_ROWS, _GROWTH = 2000, 4
@@ -313,7 +313,8 @@ def walk(
     """Go through the values of C upwards, in one space; all losses together, or as many as memory allows."""
     template = clone(task.template).set_params(**space._asdict())
     beside, each = _decisions(folds)
-    together = _losses_together(template.memory_limit, len(losses), beside, each)
+    most = max(_COLUMNS // folds.layout.target_of.size, len(losses))
+    at_once = _cells_at_once(template.memory_limit, most, beside, each)
     prepared = template._prepare(
         folds.rows,
         kernels.as_rows(folds.X),
@@ -321,8 +322,9 @@ def walk(
         check_random_state(template.random_state),
         report,
         with_rows=True,
-        beside=beside + together * each,
+        beside=beside + at_once * each,
     )
+    order = np.argsort(costs, kind="stable")
     grid = Grid(
         folds.rows,
         prepared.features,
@@ -331,41 +333,46 @@ def walk(
         folds.layout,
         template._task,
         template.fit_intercept,
+        losses,
+        costs[order],
+        tol=template.tol,
+        max_iter=template.max_iter,
     )
-    order = np.argsort(costs, kind="stable")
+
+    def sweep(*, to_the_end: bool) -> Iterator[Step]:
+        """Sweep until little is left, or nothing; what came of the stages that are done by then."""
+        while grid.n_active and (to_the_end or not grid.is_near):
+            for stage in grid.sweep():
+                report.say(
+                    f"{prepared.kernel}, C {stage.costs[0]:.3g} to {stage.costs[-1]:.3g}: {stage.n_sweeps.size} fits, "
+                    f"{stage.n_sweeps.max()} sweeps, {stage.seconds:.2f} s"
+                )
+                yield from _judged(task, folds, prepared, stage, template, losses, order, at_once)
+
     lead = Lead()
     # which losses start from their own solutions for lower C; the others would give rows up for good
     follow = np.array([loss.is_convex or template._task == REGRESSION for loss in losses])
-    for group in _groups(follow, together):
+    for group in _groups(follow, at_once):
         alive, trail, race = group, Trail(template._task), _Race(len(group))
         per_cost = len(group) * folds.layout.target_of.size
         # with pruning one C at a time, so that the next ones can be saved
         n_batches = len(order) if prune else min(-(-len(order) * per_cost // _COLUMNS), len(order))
-        for batch in np.array_split(order, n_batches):
-            started = perf_counter()
-            chosen = [losses[j] for j in alive]
-            start = trail.ahead(costs[batch]) if follow[group[0]] else lead.at(costs[batch], len(alive))
-            stage = grid.solve(chosen, costs[batch], start, tol=template.tol, max_iter=template.max_iter)
-            solved = perf_counter() - started
-            report.say(
-                f"{prepared.kernel}, C {costs[batch[0]]:.3g} to {costs[batch[-1]]:.3g}: {stage.n_sweeps.size} fits, "
-                f"{stage.n_sweeps.max()} sweeps, {solved:.2f} s"
-            )
+        for places in np.array_split(np.arange(len(order)), n_batches):
+            start = trail.ahead(costs[order[places]]) if follow[group[0]] else lead.at(costs[order[places]], len(alive))
+            stage = grid.begin(alive, places, start)
             keep = np.ones(len(alive), dtype=bool)
-            for place, c in enumerate(batch.tolist()):
-                began = perf_counter()
-                scores, decision = _judge(task, folds, prepared, stage, chosen, place, template, float(costs[c]))
-                yield Step(
-                    c, place, alive, stage, prepared, scores, decision, solved / len(batch), perf_counter() - began
-                )
+            # the last columns are swept together with the next stage, unless that depends on their scores
+            for step in sweep(to_the_end=prune):
                 if prune:
-                    keep &= race.still_in(scores)
+                    keep &= race.still_in(step.scores)
+                yield step
             race.forget(~keep)
-            alive = alive[keep]
             trail.add(stage, keep)
-            lead.add(stage, chosen)
+            lead.add(stage, [losses[j] for j in alive])
+            alive = alive[keep]
             if len(alive) == 0:
                 break
+    yield from sweep(to_the_end=True)
 
 
 def _groups(follow: np.ndarray, together: int) -> list[np.ndarray]:
@@ -381,11 +388,11 @@ def _decisions(folds: Folds) -> tuple[int, int]:
     return folds.rows.targets.nbytes + 2 * each, each
 
 
-def _losses_together(memory_limit, n_losses: int, beside: int, each: int) -> int:
-    """How many losses are solved at once, so that the decisions they leave on all rows stay within the limit."""
+def _cells_at_once(memory_limit, most: int, beside: int, each: int) -> int:
+    """How many cells are judged at once, so that the decisions that they leave on all rows stay within the limit."""
     limit = parse_memory(memory_limit)
     if limit is None:
-        return n_losses
+        return most
     share = limit * _SHARE_FOR_DECISIONS
     if beside + each > share:
         raise MemoryError(
@@ -393,39 +400,49 @@ def _losses_together(memory_limit, n_losses: int, beside: int, each: int) -> int
             f"more than a quarter of the limit of {readable(limit)}. Use fewer splits, raise memory_limit, or "
             f"give X in float32."
         )
-    return int(min((share - beside) // each, n_losses))
+    return int(min((share - beside) // each, most))
 
 
-def _judge(
+def _judged(
     task: Task,
     folds: Folds,
     prepared: Prepared,
     stage: Stage,
-    losses: Sequence[Loss],
-    place: int,
     template: BaseUniSVM,
-    cost: float,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scores by loss and split, and the decisions on all rows that are left out, by row, loss and output."""
+    losses: Sequence[Loss],
+    order: np.ndarray,
+    at_once: int,
+) -> Iterator[Step]:
+    """What came of each C of a stage; so many cells are judged at once, and `order` has the places of all C."""
+    n_costs, step = len(stage.costs), max(at_once // len(stage.losses), 1)
+    params = template.get_params(deep=False)
     cls = remembering(type(template))
-    scores = np.empty((len(losses), folds.layout.n_splits))
-    total = np.zeros((len(task.weights), len(losses), folds.layout.n_outputs), dtype=folds.rows.dtype)
-    count = np.zeros(len(task.weights), dtype=int)
-    for k, test in enumerate(folds.tests):
-        decision = held_out(folds, prepared, stage, place, k)
-        numbers = folds.present[test]
-        total[numbers] += decision
-        count[numbers] += 1
-        X, y = folds.X[numbers], task.y[numbers]
-        params = {name: np.asarray(value)[numbers] for name, value in task.score_params.items()}
-        for j, loss in enumerate(losses):
-            model = cls(**(template.get_params(deep=False) | {"loss": loss, "C": cost}))
-            model.__dict__.update(attributes(folds, prepared, stage, (j, place, k)), n_features_in_=folds.X.shape[1])
-            model.remember(X, decision[:, j])
-            scores[j, k] = task.scorer(model, X, y, **params)
-    with np.errstate(invalid="ignore"):
-        total /= np.where(count > 0, count, np.nan)[:, None, None]
-    return scores, total
+    for first in range(0, n_costs, step):
+        began = perf_counter()
+        some = slice(first, min(first + step, n_costs))
+        scores = np.empty((len(stage.losses), n_costs, folds.layout.n_splits))
+        shape = (len(task.weights), len(stage.losses), some.stop - first, folds.layout.n_outputs)
+        total, count = np.zeros(shape, dtype=folds.rows.dtype), np.zeros(shape[0], dtype=int)
+        for k, test in enumerate(folds.tests):
+            decision = held_out(folds, prepared, stage, some, k)
+            numbers = folds.present[test]
+            total[numbers] += decision
+            count[numbers] += 1
+            X, y = folds.X[numbers], task.y[numbers]
+            score_params = {name: np.asarray(value)[numbers] for name, value in task.score_params.items()}
+            for j, place in np.ndindex(shape[1:3]):
+                cell = (j, first + place, k)
+                own = {"loss": losses[int(stage.losses[j])], "C": float(stage.costs[cell[1]])}
+                model = cls(**(params | own))
+                model.__dict__.update(attributes(folds, prepared, stage, cell), n_features_in_=folds.X.shape[1])
+                model.remember(X, decision[:, j, place])
+                scores[cell] = task.scorer(model, X, y, **score_params)
+        with np.errstate(invalid="ignore"):
+            total /= np.where(count > 0, count, np.nan)[:, None, None, None]
+        seconds = stage.seconds / n_costs, (perf_counter() - began) / shape[2]
+        for place in range(first, some.stop):
+            c, decision = int(order[stage.places[place]]), total[:, :, place - first]
+            yield Step(c, place, stage.losses, stage, prepared, scores[:, place], decision, *seconds)
 
 
 class _Race:

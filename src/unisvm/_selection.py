@@ -280,11 +280,14 @@ class BaseSearch(BaseEstimator):
             )
 
     def _refit(self, X, y: np.ndarray, sample_weight, task: Task, mean_model: dict[str, Any]) -> BaseUniSVM:
-        """The best cell fitted on all rows, from the mean of its splits' functions, to end where they were scored."""
+        """The best cell fitted on all rows."""
         folder = None if self.checkpoint is None else Path(self.checkpoint) / "refit"
         best = self._estimator(self.loss_, self.C_, Space(self.kernel_, self.gamma_), task.template.random_state)
-        best.set_params(verbose=self.verbose, checkpoint=folder, warm_start=True)
-        best.__dict__.update(task.own, **mean_model, n_features_in_=X.shape[1])
+        best.set_params(verbose=self.verbose, checkpoint=folder)
+        if not losses.get(self.loss_).is_convex:
+            # from the mean of its splits' functions, to end where they were scored and not in another valley
+            best.set_params(warm_start=True)
+            best.__dict__.update(task.own, **mean_model, n_features_in_=X.shape[1])
         return best.fit(X, y, sample_weight).set_params(checkpoint=None, warm_start=False)
 
     def _scorer(self):

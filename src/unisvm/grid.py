@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +18,18 @@ from unisvm.features import FeatureMap, GramSample
 from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.losses.squared import SquaredHinge
 from unisvm.objective import Chosen, Objective, curvature_of, unit_of
-from unisvm.rows.threads import run
-from unisvm.solvers import LBFGS, History, StopReason
+from unisvm.rows.threads import blas_threads, run
+from unisvm.solvers import StopReason
+from unisvm.solvers.columns import Group, Run
 from unisvm.solvers.lbfgs import best_least_squares
-from unisvm.solvers.result import Start
 from unisvm.spectrum import CoordinatesByLoss, EigenMap, GridMajoriser, HessianCoordinates, Spectrum
 
 # steps from one C to the next that a start may lie ahead of the last solution
 _FURTHEST = 5.0
+# so few columns, so near to their solutions, need not end before others start from them
+_FEW, _NEAR = 50, 3e-4
+# curvature pairs of a column
+_MEMORY = 10
 
 
 class Layout(NamedTuple):
@@ -170,19 +175,63 @@ class GridObjective(Objective):
         return (dual.T @ features.T).T
 
 
-class Stage(NamedTuple):
-    """Functions for some values of C; each array has axes for losses, C, splits and outputs behind its own.
+class Stage:
+    """Some losses and values of C that begin together; arrays have axes for losses, C, splits and outputs at their end.
 
-    `dual` and `intercept` are in training units; `weights` is what another stage can start from.
+    Attributes
+    ----------
+    losses : ndarray of int
+        Which losses of the grid, rising.
+    places : ndarray of int
+        Which values of C, rising.
+    costs : ndarray
+        These values.
+    seconds : float
+        Its share of the time.
+    dual, intercept : ndarray
+        The functions in training units, once it is done.
+    objective, n_sweeps, finished : ndarray
+        Whether a column did not reach max_iter, and the like, once it is done.
     """
 
-    costs: np.ndarray
     dual: np.ndarray
     intercept: np.ndarray
-    weights: np.ndarray
     objective: np.ndarray
     n_sweeps: np.ndarray
     finished: np.ndarray
+
+    def __init__(self, losses: np.ndarray, places: np.ndarray, costs: np.ndarray, group: Group, shape: tuple[int, ...]):
+        self.losses = losses
+        self.places = places
+        self.costs = costs
+        self.seconds = 0.0
+        self._group: Group | None = group
+        self._shape = shape
+        self._weights = np.empty(0)
+
+    @property
+    def n_left(self) -> int:
+        """How many columns are under way."""
+        return 0 if self._group is None else self._group.n_left
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Where the columns stand, in the basis of the grid: what others can start from."""
+        return self._weights if self._group is None else self._shaped(self._group.weights)
+
+    def _shaped(self, array: np.ndarray) -> np.ndarray:
+        return array.reshape(*array.shape[:-1], *self._shape)
+
+    def close(self, to_dual: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]) -> None:
+        """Keep what came of it, and not the coordinates that led there."""
+        group = self._group
+        if group is None:
+            return
+        weights = group.weights
+        self.dual, self.intercept, self._weights = map(self._shaped, (*to_dual(weights), weights))
+        self.objective, self.n_sweeps = self._shaped(group.value), self._shaped(group.n_sweeps)
+        self.finished = self._shaped(np.array([reason is not StopReason.MAX_ITER for reason in group.reasons]))
+        self._group = None
 
 
 class Trail:
@@ -198,7 +247,7 @@ class Trail:
         self._weights: list[np.ndarray] = []
 
     def add(self, stage: Stage, losses: np.ndarray) -> None:
-        """Go on to the last C of a stage, with some of its losses."""
+        """Go on to the last C of a stage, as it stands, with some of its losses."""
         self._costs = np.concatenate([self._costs, stage.costs])[-2:]
         weights = [*self._weights, *np.moveaxis(stage.weights, 2, 0)][-2:]
         self._weights = [array[:, losses] for array in weights]
@@ -225,7 +274,7 @@ class Lead:
         self._weights: dict[float, np.ndarray] = {}
 
     def add(self, stage: Stage, losses: Sequence[Loss]) -> None:
-        """Take in what a stage found, if the squared hinge is among its losses."""
+        """Take in where a stage stands, if the squared hinge is among its losses."""
         for j, loss in enumerate(losses):
             if isinstance(loss, SquaredHinge):
                 self._weights |= zip(stage.costs.tolist(), np.moveaxis(stage.weights[:, j].copy(), 1, 0), strict=True)
@@ -239,7 +288,7 @@ class Lead:
 
 
 class Grid:
-    """Solves stages: all losses, splits and outputs for some values of C.
+    """All losses, values of C, splits and outputs over the same features, solved in stages that may overlap.
 
     Parameters
     ----------
@@ -250,51 +299,86 @@ class Grid:
     layout : Layout
     task : {"classification", "regression"}
     intercept : bool
+    losses : sequence of Loss
+    costs : ndarray
+        The values of C, rising.
+    tol : float
+    max_iter : int
     """
 
     def __init__(
-        self, rows, features, feature_map: FeatureMap, sample: GramSample, layout: Layout, task: str, intercept: bool
+        self,
+        rows,
+        features,
+        feature_map: FeatureMap,
+        sample: GramSample,
+        layout: Layout,
+        task: str,
+        intercept: bool,
+        losses: Sequence[Loss],
+        costs: np.ndarray,
+        *,
+        tol: float,
+        max_iter: int,
     ):
-        self._layout = layout
-        self._task = task
         self._intercept = intercept
+        self._losses = losses
+        self._costs = costs
+        self._sample = sample
         # all weights are in the basis of eigenvectors, where a majoriser is diagonal whatever C and loss
         self._spectrum = spectrum = Spectrum(sample, intercept, rows.dtype)
-        self._of_rows = (rows, features, EigenMap(feature_map, spectrum))
-        self._sample = sample
-        self._correlation: np.ndarray | None = None
-        self._centre = spectrum.vectors.T @ sample.mean if intercept else None
-
-    def solve(
-        self, losses: Sequence[Loss], costs: np.ndarray, start: np.ndarray | None, *, tol: float, max_iter: int
-    ) -> Stage:
-        """The functions for these C, from weights for them, or from least squares."""
-        objective = GridObjective(
-            *self._of_rows, losses, costs, self._layout, self._task, self._centre, self._correlation
+        centre = spectrum.vectors.T @ sample.mean if intercept else None
+        self._part = partial(
+            GridObjective, rows, features, EigenMap(feature_map, spectrum), layout=layout, task=task, centre=centre
         )
-        self._correlation = objective.problem_correlation
-        majoriser = GridMajoriser(self._spectrum, objective.penalties, objective.constants, intercept=self._intercept)
+        self._objective = self._part(losses, costs)
+        self._run = Run(self._objective, self._majoriser(self._objective), tol=tol, max_iter=max_iter, memory=_MEMORY)
+        self._stages: list[Stage] = []
+
+    @property
+    def n_active(self) -> int:
+        """How many columns are under way."""
+        return self._run.n_active
+
+    @property
+    def is_near(self) -> bool:
+        """Whether what is left is little, so that others can start from where it stands."""
+        return self.n_active <= _FEW and bool((self._run.stationarity <= _NEAR).all())
+
+    def _majoriser(self, objective: GridObjective) -> GridMajoriser:
+        return GridMajoriser(self._spectrum, objective.penalties, objective.constants, intercept=self._intercept)
+
+    def begin(self, losses: np.ndarray, places: np.ndarray, start: np.ndarray | None) -> Stage:
+        """Let these losses at these C join the sweeps, from weights for them, or from least squares."""
+        started = perf_counter()
+        costs = self._costs[places]
+        part = self._part([self._losses[j] for j in losses], costs, correlation=self._objective.problem_correlation)
         if start is None:
-            weights, n_sweeps = best_least_squares(objective, majoriser)[0], 2
+            weights, n_sweeps = best_least_squares(part, self._majoriser(part))[0], 2
         else:
             weights, n_sweeps = start.reshape(len(start), -1), 0
-        result = LBFGS().solve(
-            objective,
-            majoriser,
-            start=Start(weights, self._coordinates(objective, weights), n_sweeps=n_sweeps),
-            tol=tol,
-            max_iter=max_iter,
-            history=History(),
-        )
-        dual, intercept = objective.to_dual(result.weights)
-        finished = np.array([reason is not StopReason.MAX_ITER for reason in result.reasons])
-        return Stage(
-            costs,
-            *(
-                array.reshape(*array.shape[:-1], *objective.shape)
-                for array in (dual, intercept, result.weights, result.objective, result.n_sweeps, finished)
-            ),
-        )
+        numbers = np.arange(self._objective.n_columns).reshape(self._objective.shape)
+        group = Group(numbers[np.ix_(losses, places)].ravel(), self._coordinates(part, weights), weights, n_sweeps)
+        self._run.join(group)
+        stage = Stage(losses, places, costs, group, part.shape)
+        stage.seconds = perf_counter() - started
+        self._stages.append(stage)
+        return stage
+
+    def sweep(self) -> list[Stage]:
+        """Try one point for each column under way; the stages that are done with it."""
+        started, n_active, shares = perf_counter(), self.n_active, [stage.n_left for stage in self._stages]
+        # the products between two sweeps are small, and threads that they wake would spin on into the next sweep
+        with blas_threads(1):
+            self._run.sweep()
+        spent = perf_counter() - started
+        for stage, share in zip(self._stages, shares, strict=True):
+            stage.seconds += spent * share / n_active
+        done = [stage for stage in self._stages if not stage.n_left]
+        self._stages = [stage for stage in self._stages if stage.n_left]
+        for stage in done:
+            stage.close(self._objective.to_dual)
+        return done
 
     def _coordinates(self, objective: GridObjective, weights: np.ndarray) -> CoordinatesByLoss:
         """Those of the Hessian of each loss on the sample, where the stage starts."""

@@ -22,7 +22,7 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
     Every fold, loss and class is then a column of one batched solve, started from the solution for the C before, or
     from that of the squared hinge. A whole grid costs as much as a few fits. For convex losses the scores are those
     that `GridSearchCV` over `UniSVMClassifier` with the same landmarks would give; the others have several minima, and
-    may end in another one. The refit starts from the mean of the folds' functions, to end where they were scored.
+    may end in another one. Their refit starts from the mean of the folds' functions, to end where they were scored.
 
     Parameters
     ----------

@@ -72,29 +72,34 @@ class GridMajoriser:
     """
 
     def __init__(self, spectrum: Spectrum, penalties: np.ndarray, constants: np.ndarray, *, intercept: bool):
+        self._values = spectrum.values
+        self._penalties = penalties
         self._constants = constants
-        squares = 2 * (penalties + np.outer(spectrum.values, constants))
-        if intercept:
-            squares = np.concatenate([squares, 2 * constants[None]])
-        self._scales = np.sqrt(squares)
+        self._intercept = intercept
+
+    def _squares(self, columns: np.ndarray) -> np.ndarray:
+        """The diagonals."""
+        constants = self._constants[columns]
+        squares = 2 * (self._penalties[columns] + np.outer(self._values, constants))
+        return np.concatenate([squares, 2 * constants[None]]) if self._intercept else squares
 
     def to_weights(self, Z: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Coefficients in the basis."""
-        return Z / self._scales[:, columns]
+        return Z / np.sqrt(self._squares(columns))
 
     def from_weights(self, W: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """The inverse of `to_weights`."""
-        return W * self._scales[:, columns]
+        return W * np.sqrt(self._squares(columns))
 
     def gradient(self, gradient: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """The gradient in these coordinates, from that in the basis."""
-        return gradient / self._scales[:, columns]
+        return gradient / np.sqrt(self._squares(columns))
 
     def least_squares(self, correlation: np.ndarray) -> np.ndarray:
         """The least-squares solutions, given the mean of y times the features, one or more for each column."""
         n_columns = len(self._constants)
         every = np.tile(np.arange(n_columns), correlation.shape[1] // n_columns)
-        return 2 * self._constants[every] * correlation / self._scales[:, every] ** 2
+        return 2 * self._constants[every] * correlation / self._squares(every)
 
 
 class HessianCoordinates:

@@ -194,8 +194,7 @@ def test_losses_that_memory_does_not_hold_at_once():
     params = {"landmarks": POINTS[:5], "cv": StratifiedKFold(2), "tol": 1e-8}
     at_once, _ = searches(UniSVMClassifierCV, used, **(GRID | params))
     in_turn = clone(at_once).set_params(memory_limit="500KB")
-    together = _search._losses_together("500KB", 3, 5 * 8 * N, 8 * N)
-    assert together == 1
+    assert _search._cells_at_once("500KB", 3, 5 * 8 * N, 8 * N) == 1
     np.testing.assert_allclose(split_scores(at_once.fit(X, y)), split_scores(in_turn.fit(X, y)), rtol=0, atol=1e-3)
     assert at_once.best_params_ == in_turn.best_params_
 
