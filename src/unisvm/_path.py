@@ -13,7 +13,7 @@ from unisvm._checks import one_of
 from unisvm._distributed import refuse_collections
 from unisvm._folds import attributes, fold
 from unisvm._report import Report
-from unisvm._search import Space, walk
+from unisvm._walk import Space, walk
 from unisvm.losses.base import CLASSIFICATION, REGRESSION, TASKS
 from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV
 from unisvm.rows.threads import blas_threads, count_threads

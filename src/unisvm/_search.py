@@ -1,78 +1,31 @@
-"""The walk through a grid of losses, C, kernels and gamma: every cell is scored on rows that its splits leave out."""
+"""The search of a grid of losses, C, kernels and gamma: which spaces are walked through, and what is known of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from unisvm import kernels, solvers
 from unisvm._estimator import BaseUniSVM
-from unisvm._folds import Folds, Splits, attributes, fold, held_out, mean_model, remembering
-from unisvm._prepared import Prepared, bytes_of_moments
+from unisvm._folds import Folds, fold, mean_model
+from unisvm._prepared import bytes_of_moments
 from unisvm._report import Report
+from unisvm._walk import SHARE_FOR_DECISIONS, Space, Step, Task, bytes_of_decisions, walk
 from unisvm.checkpoint import Arrays, Stages
-from unisvm.grid import Grid, Lead, Stage, Trail
-from unisvm.losses.base import REGRESSION, Loss
-from unisvm.rows.budget import parse_memory, readable
+from unisvm.losses.base import Loss
+from unisvm.rows.budget import parse_memory
 from unisvm.rows.threads import blas_threads, count_threads
 
-# so many columns at a time keep matrix products busy; the next ones start from where they stand
-_COLUMNS = 100
 # rows of the first round of halving, and by how much each round has more
 _FIRST_ROWS, _GROWTH = 2000, 4
 # with fewer rows a split says nothing
 _FEWEST_ROWS = 20
-# A loss is given up once its score was below its best by so many standard errors, in so many C one after the other.
-_CLEARLY_WORSE, _IN_A_ROW = 2.0, 2
-# most of the memory is for the features
-_SHARE_FOR_DECISIONS = 0.25
-
-
-class Space(NamedTuple):
-    """A kernel and its gamma, as an estimator takes them: what landmarks and features are made for."""
-
-    kernel: Any
-    gamma: Any
-
-
-class Task(NamedTuple):
-    """What is searched on.
-
-    Attributes
-    ----------
-    template : BaseUniSVM
-        An estimator with all parameters but loss, C, kernel and gamma.
-    X, y, weights
-        Validated.
-    own : dict
-        What an estimator of all rows knows about its targets.
-    splits : sequence of (train, test)
-    scorer : callable
-    score_params : dict
-        What the scorer is given beside the rows, an array with an entry for each row.
-    """
-
-    template: BaseUniSVM
-    X: Any
-    y: np.ndarray
-    weights: np.ndarray
-    own: dict[str, Any]
-    splits: Splits
-    scorer: Callable[..., float]
-    score_params: dict[str, Any]
-
-    def seeded(self, rng: np.random.RandomState) -> Task:
-        """The task with a random state of its own: one for all fits, so that the refit has the search's landmarks."""
-        seed = int(rng.randint(2**31 - 1))
-        return self._replace(template=clone(self.template).set_params(random_state=seed))
 
 
 @dataclass
@@ -243,12 +196,12 @@ def _at_once(template: BaseUniSVM, folds: Folds, n_losses: int, n_spaces: int) -
         # most would have nothing to do
         return 1
     at_once = min(n_threads, n_spaces)
-    beside, each = _decisions(folds)
+    beside, each = bytes_of_decisions(folds)
     needed = beside + n_losses * each
     n_rows, size = folds.rows.n_rows, folds.rows.dtype.itemsize
     rank = n_rows if template.rank is None else min(template.rank, n_rows)
     in_all = needed + n_rows * rank * size + bytes_of_moments(folds.rows, rank)
-    fits = limit is None or at_once * max(in_all, needed / _SHARE_FOR_DECISIONS) <= limit
+    fits = limit is None or at_once * max(in_all, needed / SHARE_FOR_DECISIONS) <= limit
     return at_once if fits else 1
 
 
@@ -276,195 +229,3 @@ def _has_all_splits(task: Task, rows: np.ndarray) -> bool:
     inside = np.zeros(len(task.weights), dtype=bool)
     inside[rows] = task.weights[rows] > 0
     return all(inside[part].sum() >= _FEWEST_ROWS for split in task.splits for part in split)
-
-
-class Step(NamedTuple):
-    """What came of one C for some of the losses.
-
-    Attributes
-    ----------
-    c, place : int
-        Which C, of all and in the stage.
-    losses : ndarray of int
-        Which losses.
-    stage : Stage
-    prepared : Prepared
-    scores : ndarray of shape (n_losses, n_splits)
-    decision : ndarray of shape (n_samples, n_losses, n_outputs)
-        On the rows left out.
-    fit_seconds, score_seconds : float
-        For all of them.
-    """
-
-    c: int
-    place: int
-    losses: np.ndarray
-    stage: Stage
-    prepared: Prepared
-    scores: np.ndarray
-    decision: np.ndarray
-    fit_seconds: float
-    score_seconds: float
-
-
-def walk(
-    task: Task, folds: Folds, losses: Sequence[Loss], costs: np.ndarray, space: Space, *, prune: bool, report: Report
-) -> Iterator[Step]:
-    """Go through the values of C upwards, in one space; all losses together, or as many as memory allows."""
-    template = clone(task.template).set_params(**space._asdict())
-    beside, each = _decisions(folds)
-    most = max(_COLUMNS // folds.layout.target_of.size, len(losses))
-    at_once = _cells_at_once(template.memory_limit, most, beside, each)
-    prepared = template._prepare(
-        folds.rows,
-        kernels.as_rows(folds.X),
-        solvers.LBFGS(),
-        check_random_state(template.random_state),
-        report,
-        with_rows=True,
-        beside=beside + at_once * each,
-    )
-    order = np.argsort(costs, kind="stable")
-    grid = Grid(
-        folds.rows,
-        prepared.features,
-        prepared.feature_map,
-        prepared.sample,
-        folds.layout,
-        template._task,
-        template.fit_intercept,
-        losses,
-        costs[order],
-        tol=template.tol,
-        max_iter=template.max_iter,
-    )
-
-    def sweep(*, to_the_end: bool) -> Iterator[Step]:
-        """Sweep until little is left, or nothing; what came of the stages that are done by then."""
-        while grid.n_active and (to_the_end or not grid.is_near):
-            for stage in grid.sweep():
-                report.say(
-                    f"{prepared.kernel}, C {stage.costs[0]:.3g} to {stage.costs[-1]:.3g}: {stage.n_sweeps.size} fits, "
-                    f"{stage.n_sweeps.max()} sweeps, {stage.seconds:.2f} s"
-                )
-                yield from _judged(task, folds, prepared, stage, template, losses, order, at_once)
-
-    lead = Lead()
-    # which losses start from their own solutions for lower C; the others would give rows up for good
-    follow = np.array([loss.is_convex or template._task == REGRESSION for loss in losses])
-    for group in _groups(follow, at_once):
-        alive, trail, race = group, Trail(template._task), _Race(len(group))
-        per_cost = len(group) * folds.layout.target_of.size
-        # with pruning one C at a time, so that the next ones can be saved
-        n_batches = len(order) if prune else min(-(-len(order) * per_cost // _COLUMNS), len(order))
-        for places in np.array_split(np.arange(len(order)), n_batches):
-            start = trail.ahead(costs[order[places]]) if follow[group[0]] else lead.at(costs[order[places]], len(alive))
-            stage = grid.begin(alive, places, start)
-            keep = np.ones(len(alive), dtype=bool)
-            # the last columns are swept together with the next stage, unless that depends on their scores
-            for step in sweep(to_the_end=prune):
-                if prune:
-                    keep &= race.still_in(step.scores)
-                yield step
-            race.forget(~keep)
-            trail.add(stage, keep)
-            lead.add(stage, [losses[j] for j in alive])
-            alive = alive[keep]
-            if len(alive) == 0:
-                break
-    yield from sweep(to_the_end=True)
-
-
-def _groups(follow: np.ndarray, together: int) -> list[np.ndarray]:
-    """Numbers of losses that are solved together, at most so many: first those that follow their own solutions for
-    lower C, which may lead the others."""
-    kinds = [kind for kind in (np.flatnonzero(follow), np.flatnonzero(~follow)) if len(kind)]
-    return [group for kind in kinds for group in np.array_split(kind, -(-len(kind) // together))]
-
-
-def _decisions(folds: Folds) -> tuple[int, int]:
-    """Bytes beside the features: of the targets and what is computed from them, and of one loss's decisions."""
-    each = folds.rows.n_rows * folds.layout.n_outputs * folds.rows.dtype.itemsize
-    return folds.rows.targets.nbytes + 2 * each, each
-
-
-def _cells_at_once(memory_limit, most: int, beside: int, each: int) -> int:
-    """How many cells are judged at once, so that the decisions that they leave on all rows stay within the limit."""
-    limit = parse_memory(memory_limit)
-    if limit is None:
-        return most
-    share = limit * _SHARE_FOR_DECISIONS
-    if beside + each > share:
-        raise MemoryError(
-            f"The targets, the weights of all splits and the decisions on the rows need {readable(beside + each)}, "
-            f"more than a quarter of the limit of {readable(limit)}. Use fewer splits, raise memory_limit, or "
-            f"give X in float32."
-        )
-    return int(min((share - beside) // each, most))
-
-
-def _judged(
-    task: Task,
-    folds: Folds,
-    prepared: Prepared,
-    stage: Stage,
-    template: BaseUniSVM,
-    losses: Sequence[Loss],
-    order: np.ndarray,
-    at_once: int,
-) -> Iterator[Step]:
-    """What came of each C of a stage; so many cells are judged at once, and `order` has the places of all C."""
-    n_costs, step = len(stage.costs), max(at_once // len(stage.losses), 1)
-    params = template.get_params(deep=False)
-    cls = remembering(type(template))
-    for first in range(0, n_costs, step):
-        began = perf_counter()
-        some = slice(first, min(first + step, n_costs))
-        scores = np.empty((len(stage.losses), n_costs, folds.layout.n_splits))
-        shape = (len(task.weights), len(stage.losses), some.stop - first, folds.layout.n_outputs)
-        total, count = np.zeros(shape, dtype=folds.rows.dtype), np.zeros(shape[0], dtype=int)
-        for k, test in enumerate(folds.tests):
-            decision = held_out(folds, prepared, stage, some, k)
-            numbers = folds.present[test]
-            total[numbers] += decision
-            count[numbers] += 1
-            X, y = folds.X[numbers], task.y[numbers]
-            score_params = {name: np.asarray(value)[numbers] for name, value in task.score_params.items()}
-            for j, place in np.ndindex(shape[1:3]):
-                cell = (j, first + place, k)
-                own = {"loss": losses[int(stage.losses[j])], "C": float(stage.costs[cell[1]])}
-                model = cls(**(params | own))
-                model.__dict__.update(attributes(folds, prepared, stage, cell), n_features_in_=folds.X.shape[1])
-                model.remember(X, decision[:, j, place])
-                scores[cell] = task.scorer(model, X, y, **score_params)
-        with np.errstate(invalid="ignore"):
-            total /= np.where(count > 0, count, np.nan)[:, None, None, None]
-        seconds = stage.seconds / n_costs, (perf_counter() - began) / shape[2]
-        for place in range(first, some.stop):
-            c, decision = int(order[stage.places[place]]), total[:, :, place - first]
-            yield Step(c, place, stage.losses, stage, prepared, scores[:, place], decision, *seconds)
-
-
-class _Race:
-    """Tells which losses are still worth a higher C."""
-
-    def __init__(self, n_losses: int):
-        self._best: list[np.ndarray | None] = [None] * n_losses
-        self._worse = np.zeros(n_losses, dtype=int)
-
-    def still_in(self, scores: np.ndarray) -> np.ndarray:
-        """Which of the losses go on, given their scores for the next C by split."""
-        for j, now in enumerate(scores):
-            best = self._best[j]
-            if best is None or now.mean() >= best.mean():
-                self._best[j], self._worse[j] = now, 0
-                continue
-            loss = best - now
-            error = loss.std(ddof=1) / np.sqrt(len(loss)) if len(loss) > 1 else np.inf
-            self._worse[j] = self._worse[j] + 1 if loss.mean() > _CLEARLY_WORSE * error else 0
-        return self._worse < _IN_A_ROW
-
-    def forget(self, losses: np.ndarray) -> None:
-        """Leave these out from now on."""
-        self._best = [best for best, out in zip(self._best, losses, strict=True) if not out]
-        self._worse = self._worse[~losses]

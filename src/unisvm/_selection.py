@@ -28,7 +28,8 @@ from unisvm._estimator import BaseUniSVM, describe_estimator
 from unisvm._folds import Splits
 from unisvm._inputs import check_rows
 from unisvm._report import Report
-from unisvm._search import Scores, Space, Task, search
+from unisvm._search import Scores, search
+from unisvm._walk import Space, Task
 from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.rows import MemoryRows
 from unisvm.rows.collections import is_dask
