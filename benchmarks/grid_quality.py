@@ -148,11 +148,7 @@ def ours(data: Data, seed: int, jobs: int, **params):
 
 
 def ours_on_fewer(data: Data, seed: int, jobs: int):
-    """Ours on so few clean labels that all of them, wrong at the rate of WRONG, can tell no more than these do.
-
-    A label that is another one with probability p keeps at most (1 - 2p)² of its information if there are two, and
-    1 - p n/(n - 1) of n.
-    """
+    """Ours on so few clean labels that all of them, wrong at the rate of WRONG, tell no more: see FEWER_NOTE."""
     n_classes, n_rows = len(np.unique(data.y_train)), len(data.y_train)
     share = (1 - WRONG * n_classes / (n_classes - 1)) ** (2 if n_classes == 2 else 1)
     chosen = sample(data.y_train, round(share * n_rows), seed, stratified=True)
@@ -279,9 +275,10 @@ has 1,000 landmarks and the gamma called scale.
 """
 FEWER_NOTE = """
 The last column is what ours loses with clean labels of fewer rows: 36 % of them, and 79 % for the 26 classes of letter.
-Labels that are wrong at this rate can tell no more than that about anything. Of two classes, a label that is the other
-one with probability p keeps at most (1 − 2p)² of its information; of n, at most 1 − p n/(n − 1). These are the strong
-data processing inequality and its bound by Dobrushin's coefficient.
+Labels that are wrong at this rate tell no more, about anything, than clean labels of so many rows drawn at random would,
+the others being unknown: wrong labels are noisier than missing ones if at least (1 − 2p)² are left of two classes, or
+1 − p n/(n − 1) of n, by the strong data processing inequality. Where this column is above 1, nobody should expect to
+lose less than a point.
 """
 TARGETS_NOTE = """
 Errors are in units of the target. All systems see the target divided by its interquartile range, and every search is
