@@ -189,9 +189,10 @@ class Stage:
     seconds : float
         Its share of the time.
     dual, intercept : ndarray
-        The functions in training units, once it is done.
-    objective, n_sweeps, finished : ndarray
-        Whether a column did not reach max_iter, and the like, once it is done.
+        The functions in training units. These and the following are there once it is done.
+    objective, n_sweeps : ndarray
+    finished : ndarray of bool
+        Whether a column ended before max_iter.
     """
 
     dual: np.ndarray
