@@ -8,6 +8,7 @@ next sweep while the others move on.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
@@ -303,25 +304,39 @@ class _Columns:
         self.remaining = np.where(fresh, -0.5 * _dot(at.gradient, self.direction), self.remaining)
 
 
+class _Pair(NamedTuple):
+    """A step and gradient difference of each column, with 1/sᵀy and sᵀy/yᵀy, which are 0 where they are of no use."""
+
+    s: np.ndarray
+    y: np.ndarray
+    rho: np.ndarray
+    scale: np.ndarray
+
+    def select(self, keep: np.ndarray) -> _Pair:
+        """The columns that are kept."""
+        return _Pair(*(array[..., keep] for array in self))
+
+
 class _Pairs:
     """The last steps s and gradient differences y of all columns, and the inverse Hessian they stand for."""
 
     def __init__(self, memory: int):
         self.memory = memory
-        self._pairs: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=memory)
+        self._pairs: deque[_Pair] = deque(maxlen=memory)
 
     def state(self) -> State:
         """Itself as arrays, each on its own: in another order in memory, sums would be rounded otherwise."""
         arrays = {"n_pairs": np.array(len(self._pairs))}
-        for i, (s, y, rho) in enumerate(self._pairs):
-            arrays |= {f"s_{i}": s, f"y_{i}": y, f"rho_{i}": rho}
+        for i, pair in enumerate(self._pairs):
+            arrays |= {f"{name}_{i}": array for name, array in pair._asdict().items()}
         return arrays
 
     @classmethod
     def from_state(cls, state: State, memory: int) -> _Pairs:
         """What `state` told of."""
         pairs = cls(memory)
-        pairs._pairs.extend((state[f"s_{i}"], state[f"y_{i}"], state[f"rho_{i}"]) for i in range(int(state["n_pairs"])))
+        for i in range(int(state["n_pairs"])):
+            pairs._pairs.append(_Pair(*(state[f"{name}_{i}"] for name in _Pair._fields)))
         return pairs
 
     def add(self, s: np.ndarray, y: np.ndarray, accepted: np.ndarray) -> None:
@@ -329,50 +344,46 @@ class _Pairs:
         sy, ss, yy = _dot(s, y), _dot(s, s), _dot(y, y)
         usable = accepted & (sy > 1e-10 * np.sqrt(ss * yy))
         if usable.any():
-            self._pairs.append((s, y, np.divide(1.0, sy, out=np.zeros_like(sy), where=usable)))
+            rho = np.divide(1.0, sy, out=np.zeros_like(sy), where=usable)
+            self._pairs.append(_Pair(s, y, rho, np.divide(sy, yy, out=np.zeros_like(sy), where=usable)))
 
     def forget(self, columns: np.ndarray) -> None:
         """Drop all pairs of these columns."""
-        for _, _, rho in self._pairs:
-            rho[columns] = 0.0
+        for pair in self._pairs:
+            pair.rho[columns] = pair.scale[columns] = 0.0
 
     def join(self, n_coordinates: int, n_columns: int, order: np.ndarray) -> None:
         """So many columns more, of which no pairs are known, and all of them in another order."""
         of_vectors, of_numbers = np.zeros((n_coordinates, n_columns)), np.zeros(n_columns)
-        more = (of_vectors, of_vectors, of_numbers)
-        self._replace(
-            tuple(np.concatenate([array, new], axis=-1)[..., order] for array, new in zip(pair, more, strict=True))
-            for pair in self._pairs
-        )
+        more = _Pair(of_vectors, of_vectors, of_numbers, of_numbers)
+        both = (zip(pair, more, strict=True) for pair in self._pairs)
+        self._replace(_Pair(*(np.concatenate(arrays, axis=-1) for arrays in pair)).select(order) for pair in both)
 
     def select(self, keep: np.ndarray) -> None:
         """Drop the columns that are not kept."""
-        self._replace(tuple(array[..., keep] for array in pair) for pair in self._pairs)
+        self._replace(pair.select(keep) for pair in self._pairs)
 
-    def _replace(self, pairs) -> None:
+    def _replace(self, pairs: Iterable[_Pair]) -> None:
         # a pair of columns that have all left says nothing
-        self._pairs = deque((pair for pair in pairs if pair[2].any()), maxlen=self.memory)
+        self._pairs = deque((pair for pair in pairs if pair.rho.any()), maxlen=self.memory)
 
     def apply(self, gradient: np.ndarray) -> np.ndarray:
         """The inverse Hessian times the gradient, by the two-loop recursion; a pair with rho = 0 does nothing."""
         q = gradient.copy()
         coefficients = []
-        for s, y, rho in reversed(self._pairs):
+        for s, y, rho, _ in reversed(self._pairs):
             a = rho * _dot(s, q)
             coefficients.append(a)
             q -= a * y
         q *= self._scale(gradient.shape[1])
-        for (s, y, rho), a in zip(self._pairs, reversed(coefficients), strict=True):
+        for (s, y, rho, _), a in zip(self._pairs, reversed(coefficients), strict=True):
             q += (a - rho * _dot(y, q)) * s
         return q
 
     def _scale(self, n_columns: int) -> np.ndarray:
         # the mean over the pairs is steadier than the last one and took fewer sweeps in all measurements
-        total, count = np.zeros(n_columns), np.zeros(n_columns)
-        for _, y, rho in self._pairs:
-            used = rho > 0
-            total[used] += 1 / (rho * _dot(y, y))[used]
-            count += used
+        total = sum((pair.scale for pair in self._pairs), np.zeros(n_columns))
+        count = sum((pair.rho > 0 for pair in self._pairs), np.zeros(n_columns))
         return np.divide(total, count, out=np.ones(n_columns), where=count > 0)
 
 
