@@ -277,7 +277,7 @@ FEWER_NOTE = """
 The last column is what ours loses with clean labels of fewer rows: 36 % of them, and 79 % for the 26 classes of letter.
 Labels that are wrong at this rate tell no more, about anything, than clean labels of so many rows drawn at random, the
 others being unknown. Wrong labels are noisier than missing ones if at least (1 − 2p)² are left of two classes, or
-1 − p n/(n − 1) of n, by the strong data processing inequality. Where this column is above 1, nobody should expect to
+1 − p n/(n − 1) of n, by the strong data processing inequality. Where this column is above 1, ours cannot be expected to
 lose less than a point.
 """
 TARGETS_NOTE = """
