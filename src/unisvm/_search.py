@@ -16,7 +16,7 @@ from unisvm._estimator import BaseUniSVM
 from unisvm._folds import Folds, fold, mean_model
 from unisvm._prepared import bytes_of_moments
 from unisvm._report import Report
-from unisvm._walk import SHARE_FOR_DECISIONS, Space, Step, Task, bytes_of_decisions, walk
+from unisvm._walk import SHARE_FOR_DECISIONS, Space, Step, Task, bytes_of_decisions, most_cells, walk
 from unisvm.checkpoint import Arrays, Stages
 from unisvm.losses.base import Loss
 from unisvm.rows.budget import parse_memory
@@ -197,7 +197,7 @@ def _at_once(template: BaseUniSVM, folds: Folds, n_losses: int, n_spaces: int) -
         return 1
     at_once = min(n_threads, n_spaces)
     beside, each = bytes_of_decisions(folds)
-    needed = beside + n_losses * each
+    needed = beside + most_cells(folds, n_losses) * each
     n_rows, size = folds.rows.n_rows, folds.rows.dtype.itemsize
     rank = n_rows if template.rank is None else min(template.rank, n_rows)
     in_all = needed + n_rows * rank * size + bytes_of_moments(folds.rows, rank)

@@ -101,8 +101,7 @@ def walk(
     """Go through the values of C upwards, in one space; all losses together, or as many as memory allows."""
     template = clone(task.template).set_params(**space._asdict())
     beside, each = bytes_of_decisions(folds)
-    most = max(_COLUMNS // folds.layout.target_of.size, len(losses))
-    at_once = _cells_at_once(template.memory_limit, most, beside, each)
+    at_once = _cells_at_once(template.memory_limit, most_cells(folds, len(losses)), beside, each)
     prepared = template._prepare(
         folds.rows,
         kernels.as_rows(folds.X),
@@ -186,6 +185,11 @@ def bytes_of_decisions(folds: Folds) -> tuple[int, int]:
     """Bytes beside the features: of the targets and what is computed from them, and of the decisions of one cell."""
     each = folds.rows.n_rows * folds.layout.n_outputs * folds.rows.dtype.itemsize
     return folds.rows.targets.nbytes + 2 * each, each
+
+
+def most_cells(folds: Folds, n_losses: int) -> int:
+    """How many cells are judged at once where there is memory: those of a stage."""
+    return max(_COLUMNS // folds.layout.target_of.size, n_losses)
 
 
 def _cells_at_once(memory_limit, most: int, beside: int, each: int) -> int:

@@ -19,7 +19,7 @@ from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.losses.squared import SquaredHinge
 from unisvm.objective import Chosen, Objective, curvature_of, unit_of
 from unisvm.rows.threads import blas_threads, run
-from unisvm.solvers import StopReason
+from unisvm.solvers import LBFGS, StopReason
 from unisvm.solvers.columns import Group, Run
 from unisvm.solvers.lbfgs import best_least_squares
 from unisvm.spectrum import CoordinatesByLoss, EigenMap, GridMajoriser, HessianCoordinates, Spectrum
@@ -28,8 +28,6 @@ from unisvm.spectrum import CoordinatesByLoss, EigenMap, GridMajoriser, HessianC
 _FURTHEST = 5.0
 # so few columns, so near to their solutions, need not end before others start from them
 _FEW, _NEAR = 50, 3e-4
-# curvature pairs of a column
-_MEMORY = 10
 
 
 class Layout(NamedTuple):
@@ -333,7 +331,8 @@ class Grid:
             GridObjective, rows, features, EigenMap(feature_map, spectrum), layout=layout, task=task, centre=centre
         )
         self._objective = self._part(losses, costs)
-        self._run = Run(self._objective, self._majoriser(self._objective), tol=tol, max_iter=max_iter, memory=_MEMORY)
+        majoriser = self._majoriser(self._objective)
+        self._run = Run(self._objective, majoriser, tol=tol, max_iter=max_iter, memory=LBFGS.memory)
         self._stages: list[Stage] = []
 
     @property
