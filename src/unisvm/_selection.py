@@ -29,6 +29,7 @@ from unisvm._folds import Splits
 from unisvm._inputs import check_rows
 from unisvm._report import Report
 from unisvm._search import Scores, search
+from unisvm._suspects import Cell, Cleaned
 from unisvm._walk import Space, Task
 from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.rows import MemoryRows
@@ -74,6 +75,8 @@ class BaseSearch(BaseEstimator):
     _least_C: ClassVar[float]
     _most_C: ClassVar[float]
     _usable_scorings: ClassVar[tuple[str, ...]]
+    #: parameters that are True or False
+    _switches: ClassVar[tuple[str, ...]] = ("prune", "refit")
 
     # ------------------------------------------------------------------ the grid, checked before any work
 
@@ -148,7 +151,7 @@ class BaseSearch(BaseEstimator):
         given = self._given_losses()
         axes = Axes(given, self._losses(given), self._costs(), self._kernels(), self._gammas())
         one_of("search", self.search, ("full", "halving"))
-        for name in ("prune", "refit"):
+        for name in self._switches:
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}.")
         for kernel in axes.kernels:
@@ -206,10 +209,10 @@ class BaseSearch(BaseEstimator):
         self._check_splits(y, weights, splits, own)
         return Task(template, X, y, weights, own, splits, scorer, routed.scorer.score)
 
-    def _fit(self, X, y, sample_weight, params: dict[str, Any]) -> tuple[Scores, Task]:
-        """Search the grid and refit; the scores and what they are about."""
+    def _fit(self, X, y, sample_weight, params: dict[str, Any]) -> tuple[Scores, Task, Cleaned | None]:
+        """Search the grid and refit; the scores, what they are about, and what the refit did without."""
         axes = self._check()
-        every_row = None
+        every_row = cleaned = None
         self.__dict__.pop("searched_rows_", None)
         if is_dask(X):
             if params:
@@ -252,10 +255,16 @@ class BaseSearch(BaseEstimator):
             self.__dict__.pop(name, None)
         if self.refit:
             started = perf_counter()
-            self.best_estimator_ = self._refit(*(every_row or (X, y, sample_weight)), task, scores.model)
+            higher = np.unique(axes.costs[axes.costs >= self.C_])
+            cell = Cell(axes.losses[scores.best[2]], higher, spaces[scores.best[1]])
+            if every_row is None:
+                cleaned = self._without_suspects(task, cell, scores, report)
+            if cleaned is not None:
+                scores.decision, scores.model = cleaned.decision, cleaned.model
+            self.best_estimator_ = self._refit(*(every_row or (X, y, sample_weight)), task, scores.model, cleaned)
             self.refit_time_ = perf_counter() - started
             self.n_iter_ = self.best_estimator_.n_iter_
-        return scores, task
+        return scores, task, cleaned
 
     def _identity(self, axes: Axes, spaces: list[Space], task: Task) -> dict[str, str]:
         """What a checkpoint must have been made of for this search to go on from it."""
@@ -280,11 +289,20 @@ class BaseSearch(BaseEstimator):
                 stacklevel=4,
             )
 
-    def _refit(self, X, y: np.ndarray, sample_weight, task: Task, mean_model: dict[str, Any]) -> BaseUniSVM:
-        """The best cell fitted on all rows."""
+    def _without_suspects(self, task: Task, cell: Cell, scores: Scores, report: Report) -> Cleaned | None:
+        """The best cell without rows whose labels are doubtful, if that is better."""
+        return None
+
+    def _refit(
+        self, X, y: np.ndarray, sample_weight, task: Task, mean_model: dict[str, Any], cleaned: Cleaned | None
+    ) -> BaseUniSVM:
+        """The best cell fitted on all rows, or on those that are no suspects."""
         folder = None if self.checkpoint is None else Path(self.checkpoint) / "refit"
         best = self._estimator(self.loss_, self.C_, Space(self.kernel_, self.gamma_), task.template.random_state)
         best.set_params(verbose=self.verbose, checkpoint=folder)
+        if cleaned is not None:
+            best.set_params(C=cleaned.C)
+            sample_weight = np.where(cleaned.suspects, 0, 1 if sample_weight is None else sample_weight)
         if not losses.get(self.loss_).is_convex:
             # from the mean of its splits' functions, to end where they were scored and not in another valley
             best.set_params(warm_start=True)

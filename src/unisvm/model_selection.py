@@ -8,7 +8,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from unisvm import _distributed
 from unisvm._checks import one_of
 from unisvm._inputs import check_rows_and_targets
+from unisvm._report import Report
+from unisvm._search import Scores
 from unisvm._selection import BaseSearch
+from unisvm._suspects import Cell, Cleaned, without_suspects
+from unisvm._walk import Task
 from unisvm.calibration import METHODS, Calibration
 from unisvm.classifier import UniSVMClassifier, signs_of
 from unisvm.regressor import UniSVMRegressor
@@ -47,6 +51,9 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
     prune : bool, default=False
         Give up on a loss once its score was clearly below its best for two values of C in a row, going up; what was not
         tried has NaN as its score.
+    drop_suspects : bool, default=True
+        With three classes or more, find the rows whose label is clearly contradicted by fits that did not see them, and
+        leave them out of the refit if the score is then clearly higher on rows that had no part in finding them.
     calibration : {"sigmoid", "isotonic"}, default="sigmoid"
         How `predict_proba` makes probabilities of decisions.
     kernel : str, Kernel, callable or a sequence of them, default="auto"
@@ -68,11 +75,13 @@ scratch_dir, n_jobs, verbose, random_state
     best_score_ : float
     best_index_ : int
     best_estimator_ : UniSVMClassifier
-        The best cell fitted on all rows.
+        The best cell fitted on all rows; if suspects were left out, on the others, with C, 4C or 16C.
+    suspects_ : ndarray of int
+        Numbers of the rows that the refit left out.
     cv_results_ : dict
         Scores of all cells in the layout of `GridSearchCV`. The times are a cell's share of its batch.
     oof_decision_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
-        Decisions of the best cell on the rows that its folds left out.
+        Decisions of the best cell on the rows that its folds left out, fitted without suspects if the refit is.
     classes_ : ndarray
     n_splits_ : int
     scorer_ : callable
@@ -102,6 +111,7 @@ scratch_dir, n_jobs, verbose, random_state
     _plain = UniSVMClassifier
     _default_losses = ("squared_hinge", "smooth_hinge", "saturating")
     _least_C, _most_C = 1e-2, 1e2
+    _switches = (*BaseSearch._switches, "drop_suspects")
     _usable_scorings = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc", "average_precision")
     score = BaseSearch.score
 
@@ -116,6 +126,7 @@ scratch_dir, n_jobs, verbose, random_state
         refit=True,
         search="full",
         prune=False,
+        drop_suspects=True,
         calibration="sigmoid",
         kernel="auto",
         degree=3,
@@ -143,6 +154,7 @@ scratch_dir, n_jobs, verbose, random_state
         self.refit = refit
         self.search = search
         self.prune = prune
+        self.drop_suspects = drop_suspects
         self.calibration = calibration
         self.kernel = kernel
         self.degree = degree
@@ -183,7 +195,8 @@ scratch_dir, n_jobs, verbose, random_state
         self : UniSVMClassifierCV
         """
         one_of("calibration", self.calibration, METHODS)
-        scores, task = self._fit(X, y, sample_weight, params)
+        scores, task, cleaned = self._fit(X, y, sample_weight, params)
+        self.suspects_ = np.empty(0, dtype=np.intp) if cleaned is None else np.flatnonzero(cleaned.suspects)
         self.classes_ = task.own["classes_"]
         y, decision = task.y, scores.decision
         several = y.ndim == 2
@@ -197,6 +210,12 @@ scratch_dir, n_jobs, verbose, random_state
     def _validate(self, X, y):
         X, y = check_rows_and_targets(self, X, y, multi_output=True)
         return X, UniSVMClassifier()._check_labels(y)
+
+    def _without_suspects(self, task: Task, cell: Cell, scores: Scores, report: Report) -> Cleaned | None:
+        # of two classes a label is one column, whose loss can tell by itself how much to believe it
+        if not self.drop_suspects or task.y.ndim == 2 or len(task.own["classes_"]) == 2:
+            return None
+        return without_suspects(task, cell, scores.values[scores.best], scores.decision, report)
 
     def _check_splits(self, y, weights, splits, own) -> None:
         super()._check_splits(y, weights, splits, own)
@@ -389,7 +408,7 @@ refit_time_, n_iter_
         -------
         self : UniSVMRegressorCV
         """
-        scores, task = self._fit(X, y, sample_weight, params)
+        scores, task, _ = self._fit(X, y, sample_weight, params)
         self.oof_decision_ = scores.decision[:, 0] if task.y.ndim == 1 else scores.decision
         return self
 

@@ -1,0 +1,162 @@
+"""Rows whose label is contradicted by fits that did not see it, and whether a fit without such rows is better.
+
+One-vs-rest fits of many classes judge a label in every column on its own: a bounded loss gives up on a hard row of a
+small class as readily as on a wrong label. All columns together, out of fold, tell these apart.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unisvm._folds import Folds, Splits, fold, held_out, mean_model
+from unisvm._report import Report
+from unisvm._walk import Space, Step, Task, walk
+from unisvm.losses.base import Loss
+from unisvm.rows.threads import blas_threads, count_threads
+
+# A label is contradicted if another class is ahead of it by this share of the lead that the first class usually has.
+_SHARE_OF_LEAD = 0.5
+# if more of a class is contradicted, it is the fits that do not know the class
+_MOST_OF_A_CLASS = 0.5
+# labels that are mostly right allow for less regularisation: so many values of C are tried
+_COSTS = 4
+# fewer suspects than this share of the rows are not worth further fits
+_WORTH_IT = 0.01
+# so many standard errors of the difference must a fit without suspects be better by
+_CLEARLY_BETTER = 1.0
+# ten splits have 45 pairs, each with fits of its own
+_MOST_SPLITS = 10
+
+
+class Cell(NamedTuple):
+    """What a fit is made with, and the higher C of the grid.
+
+    Attributes
+    ----------
+    loss : Loss
+    costs : ndarray
+        Its C and those above it, rising.
+    space : Space
+    """
+
+    loss: Loss
+    costs: np.ndarray
+    space: Space
+
+
+class Cleaned(NamedTuple):
+    """A cell that is better without suspects.
+
+    Attributes
+    ----------
+    suspects : ndarray of bool
+        Which rows a fit on all of them is to leave out.
+    C : float
+        What suits the others.
+    decision, model
+        As in `Scores`, of fits without the suspects of each split.
+    """
+
+    suspects: np.ndarray
+    C: float
+    decision: np.ndarray
+    model: dict[str, Any]
+
+
+def contradicted(decision: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Whether the leading class of each row of decisions is far ahead of its label, which is given by its number.
+
+    Not in classes of which that would be most rows.
+    """
+    rows = np.arange(len(labels))
+    second, first = np.partition(decision, -2, axis=1)[:, -2:].T
+    behind = first - decision[rows, labels]
+    found = behind > _SHARE_OF_LEAD * np.median(first - second)
+    share = np.bincount(labels, found) / np.maximum(np.bincount(labels), 1)
+    return found & (share <= _MOST_OF_A_CLASS)[labels]
+
+
+def without_suspects(
+    task: Task, cell: Cell, scores: np.ndarray, decision: np.ndarray, report: Report
+) -> Cleaned | None:
+    """Fit a cell without the rows whose label it contradicts out of fold; None unless that is clearly better.
+
+    Which training rows a split does without is decided by fits that saw neither these rows nor those that the split is
+    scored on: one for each pair of splits, which leaves out what either of them does.
+
+    Parameters
+    ----------
+    task : Task
+        With three classes or more.
+    cell : Cell
+        What was best on all rows.
+    scores : ndarray of shape (n_splits,)
+        Its scores.
+    decision : ndarray of shape (n_samples, n_classes)
+        Its decisions on the rows left out.
+    report : Report
+    """
+    n_splits, known = len(task.splits), np.flatnonzero(np.isfinite(decision[:, 0]))
+    if not 3 <= n_splits <= _MOST_SPLITS or not _are_parts(task.splits, len(decision)):
+        return None
+    labels = np.searchsorted(task.own["classes_"], task.y)
+    if contradicted(decision[known], labels[known]).mean() < _WORTH_IT:
+        return None
+    try:
+        doubted = _doubted_by_split(task, cell, labels, report)
+        cleaned = [(train[~out[train]], test) for (train, test), out in zip(task.splits, doubted, strict=True)]
+        folds, steps = _solve(task, cleaned, cell, cell.costs[:_COSTS], report)
+    except MemoryError as no_room:
+        report.say(f"suspects stay: {no_room}")
+        return None
+    best = max(steps, key=lambda step: step.scores.mean())
+    gain = best.scores[0] - scores
+    error = float(gain.std(ddof=1)) / np.sqrt(n_splits)
+    better = bool(gain.mean() > _CLEARLY_BETTER * error)
+    found = f"without suspects the score changes by {gain.mean():+.4f} ± {error:.4f}"
+    if not better:
+        report.say(f"suspects stay: {found}")
+        return None
+    # these fits know better than those that had believed all labels
+    suspects = np.zeros(len(decision), dtype=bool)
+    suspects[known] = contradicted(best.decision[known, 0], labels[known])
+    report.say(f"{suspects.sum()} suspects are left out: {found}")
+    model = mean_model(folds, best.prepared, best.stage, (0, best.place))
+    return Cleaned(suspects, float(cell.costs[best.c]), best.decision[:, 0], model)
+
+
+def _doubted_by_split(task: Task, cell: Cell, labels: np.ndarray, report: Report) -> np.ndarray:
+    """Which of its training rows each split is to do without, a row of the array for each."""
+    n_rows, tests = len(labels), [test for _, test in task.splits]
+    doubted = np.zeros((len(tests), n_rows), dtype=bool)
+    pairs = list(combinations(range(len(tests)), 2))
+    left_out = [np.concatenate([tests[j], tests[k]]) for j, k in pairs]
+    splits = [(np.setdiff1d(np.arange(n_rows), rows), rows) for rows in left_out]
+    folds, (step,) = _solve(task, splits, cell, cell.costs[:1], report)
+    for p, (j, k) in enumerate(pairs):
+        rows = folds.present[folds.tests[p]]
+        found = contradicted(held_out(folds, step.prepared, step.stage, slice(None), p)[:, 0, 0], labels[rows])
+        in_first = np.isin(rows, tests[j])
+        # what one of the two trains on, the other is scored on
+        doubted[k, rows[in_first]] = found[in_first]
+        doubted[j, rows[~in_first]] = found[~in_first]
+    return doubted
+
+
+def _solve(task: Task, splits: Splits, cell: Cell, costs: np.ndarray, report: Report) -> tuple[Folds, list[Step]]:
+    """A cell fitted for other splits and these C."""
+    with blas_threads(count_threads(task.template.n_jobs)):
+        folds = fold(task.template, task.X, task.y, task.weights, splits)
+        task = task._replace(splits=splits)
+        return folds, list(walk(task, folds, [cell.loss], costs, cell.space, prune=False, report=report))
+
+
+def _are_parts(splits: Splits, n_rows: int) -> bool:
+    """Whether every row is left out by one split and trained on, once, by all others."""
+    times_left_out = np.bincount(np.concatenate([test for _, test in splits]), minlength=n_rows)
+    return bool((times_left_out == 1).all()) and all(
+        np.array_equal(np.sort(np.concatenate(split)), np.arange(n_rows)) for split in splits
+    )
