@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 from typing import Any
 
 import numpy as np
+from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 from unisvm._estimator import BaseUniSVM
 from unisvm._folds import Folds, fold, mean_model
@@ -20,7 +21,7 @@ from unisvm._walk import SHARE_FOR_DECISIONS, Space, Step, Task, bytes_of_decisi
 from unisvm.checkpoint import Arrays, Stages
 from unisvm.losses.base import Loss
 from unisvm.rows.budget import parse_memory
-from unisvm.rows.threads import blas_threads, count_threads
+from unisvm.rows.threads import Stop, blas_threads, count_threads, run
 
 # rows of the first round of halving, and by how much each round has more
 _FIRST_ROWS, _GROWTH = 2000, 4
@@ -157,22 +158,29 @@ def _score(
     for g, kept in known.items():
         scores.take(g, kept)
 
-    def score(g: int, task: Task, folds: Folds) -> None:
+    config = get_config()
+
+    def score(g: int, task: Task, folds: Folds, stop: Stop) -> None:
         scores.unfinished[g] = 0
-        for step in walk(task, folds, losses, costs, spaces[g], prune=prune, report=report):
+        for step in walk(task, folds, losses, costs, spaces[g], prune=prune, report=report, stop=stop):
             with lock:
                 scores.record(step, g, folds)
         with lock:
-            saved.save(f"{before}gamma-{g}", scores.of_space(g))
+            if not stop.asked:
+                saved.save(f"{before}gamma-{g}", scores.of_space(g))
+
+    def score_in_thread(g: int, stop: Stop) -> None:
+        # scikit-learn's settings are those of a thread
+        with config_context(**config):
+            score(g, *alone, stop)
 
     def score_all(some: Iterable[int]) -> None:
-        # the limit is set here: of all threads, one alone may set it
-        with blas_threads(1):
-            Parallel(n_jobs=at_once, require="sharedmem")(delayed(score)(g, *alone) for g in some if g in shared)
+        stop = Stop()
+        run([partial(score_in_thread, g, stop) for g in some if g in shared], at_once, stop)
         with blas_threads(count_threads(task.template.n_jobs)):
             for g in some:
                 if g not in shared:
-                    score(g, task, folds)
+                    score(g, task, folds, Stop())
 
     score_all([g for g in which if g not in known])
     if subset is None and scores.best is not None and scores.best[1] in known:

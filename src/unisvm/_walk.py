@@ -18,6 +18,7 @@ from unisvm._report import Report
 from unisvm.grid import Grid, Lead, Stage, Trail
 from unisvm.losses.base import REGRESSION, Loss
 from unisvm.rows.budget import parse_memory, readable
+from unisvm.rows.threads import Stop
 
 # so many columns at a time keep matrix products busy; the next ones start from where they stand
 _COLUMNS = 100
@@ -96,9 +97,18 @@ class Step(NamedTuple):
 
 
 def walk(
-    task: Task, folds: Folds, losses: Sequence[Loss], costs: np.ndarray, space: Space, *, prune: bool, report: Report
+    task: Task,
+    folds: Folds,
+    losses: Sequence[Loss],
+    costs: np.ndarray,
+    space: Space,
+    *,
+    prune: bool,
+    report: Report,
+    stop: Stop | None = None,
 ) -> Iterator[Step]:
     """Go through the values of C upwards, in one space; all losses together, or as many as memory allows."""
+    stop = Stop() if stop is None else stop
     template = clone(task.template).set_params(**space._asdict())
     beside, each = bytes_of_decisions(folds)
     at_once = _cells_at_once(template.memory_limit, most_cells(folds, len(losses)), beside, each)
@@ -140,7 +150,7 @@ def walk(
 
     def sweep(*, to_the_end: bool) -> Iterator[Step]:
         """Sweep until little is left, or nothing; what came of the stages that are done by then."""
-        while grid.n_active and (to_the_end or not grid.is_near):
+        while grid.n_active and not stop.asked and (to_the_end or not grid.is_near):
             for stage in grid.sweep():
                 report.say(
                     f"{prepared.kernel}, C {stage.costs[0]:.3g} to {stage.costs[-1]:.3g}: {stage.n_sweeps.size} fits, "
@@ -157,6 +167,8 @@ def walk(
         # with pruning one C at a time, so that the next ones can be saved
         n_batches = len(order) if prune else min(-(-len(order) * per_cost // _COLUMNS), len(order))
         for places in np.array_split(np.arange(len(order)), n_batches):
+            if stop.asked:
+                return
             start = trail.ahead(costs[order[places]]) if follow[group[0]] else lead.at(costs[order[places]], len(alive))
             stage = grid.begin(alive, places, start)
             keep = np.ones(len(alive), dtype=bool)

@@ -45,7 +45,7 @@ def split_scores(model):
 @pytest.mark.parametrize(
     ("cls", "own", "scoring"),
     [
-        (UniSVMClassifierCV, {"calibration": "sigmoid"}, None),
+        (UniSVMClassifierCV, {"calibration": "sigmoid", "drop_suspects": True}, None),
         (UniSVMRegressorCV, {}, "neg_median_absolute_error"),
     ],
 )

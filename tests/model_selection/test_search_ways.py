@@ -1,6 +1,7 @@
 """Ways to search less than the whole grid: what is left out has no score, and what wins is what would have won."""
 
 from threading import Lock
+from time import sleep
 
 import numpy as np
 import pytest
@@ -168,3 +169,26 @@ def test_what_a_thread_raises_is_heard():
     with pytest.raises(ZeroDivisionError, match="by the scorer"):
         model.fit(MANY, MANY_LABELS)
     assert not hasattr(model, "cv_results_")
+
+
+def test_nothing_goes_on_after_an_error():
+    """A value of gamma that another thread works on is given up, and does not write into the next search's files."""
+    calls = []
+
+    def scorer(model, rows, target):
+        calls.append(model.kernel_.gamma)
+        if model.kernel_.gamma == 2.0:
+            # the other thread is in the midst of its own
+            while 1.0 not in calls:
+                sleep(0.001)
+            raise ZeroDivisionError
+        sleep(0.01)
+        return 0.5
+
+    params = {"Cs": 10, "gammas": [1.0, 2.0], "cv": 5, "n_jobs": 2, "rank": 20}
+    with pytest.raises(ZeroDivisionError):
+        UniSVMClassifierCV(["squared_hinge", "saturating"], **params, scoring=scorer).fit(X, y)
+    n_calls = len(calls)
+    sleep(0.2)
+    assert len(calls) == n_calls
+    assert calls.count(1.0) < 10 * 2 * 5
