@@ -172,7 +172,7 @@ class BaseSearch(BaseEstimator):
                 gammas = ["scale"]
             elif isinstance(gammas, int):
                 powers = np.arange(gammas) - (gammas - 1) / 2
-                gammas = (kernel.middle_gamma(X.shape[1], variance) * _GAMMA_FACTOR**powers).tolist()
+                gammas = (kernel.gamma_of_scale(X.shape[1], variance) * _GAMMA_FACTOR**powers).tolist()
             spaces += [Space(given, gamma) for gamma in gammas]
         return spaces
 

@@ -136,13 +136,13 @@ def _doubted_by_split(task: Task, cell: Cell, labels: np.ndarray, report: Report
     left_out = [np.concatenate([tests[j], tests[k]]) for j, k in pairs]
     splits = [(np.setdiff1d(np.arange(n_rows), rows), rows) for rows in left_out]
     folds, (step,) = _solve(task, splits, cell, cell.costs[:1], report)
-    for p, (j, k) in enumerate(pairs):
+    for p, pair in enumerate(pairs):
         rows = folds.present[folds.tests[p]]
-        found = contradicted(held_out(folds, step.prepared, step.stage, slice(None), p)[:, 0, 0], labels[rows])
-        in_first = np.isin(rows, tests[j])
-        # what one of the two trains on, the other is scored on
-        doubted[k, rows[in_first]] = found[in_first]
-        doubted[j, rows[~in_first]] = found[~in_first]
+        decision = held_out(folds, step.prepared, step.stage, slice(None), p)[:, 0, 0]
+        # what one of the two trains on, the other is scored on, and must not be judged by
+        for scored, trained in pair, pair[::-1]:
+            own = np.isin(rows, tests[trained])
+            doubted[scored, rows[own]] = contradicted(decision[own], labels[rows[own]])
     return doubted
 
 

@@ -36,7 +36,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     kernel : {"linear", "rbf", "laplacian", "poly", "sigmoid", "precomputed"}, Kernel or callable, default="rbf"
         A callable is given two arrays of rows and returns the matrix between them, as in SVC.
     gamma : float, "scale" or "auto", default="scale"
-        Of the rbf, laplacian, poly and sigmoid kernels. "scale" is 1/(n_features · X.var()), "auto" 1/n_features.
+        Of the rbf, laplacian, poly and sigmoid kernels. "scale" is 1/(n_features · X.var()), as in SVC, and
+        1/(n_features · X.std()) for the laplacian kernel, whose distances are not squared; "auto" is 1/n_features.
     degree : float, default=3
         Of the poly kernel.
     coef0 : float, default=0.0

@@ -80,11 +80,11 @@ class Kernel(BaseEstimator):
         if one_of("gamma", gamma, ("scale", "auto")) == "auto":
             number = 1.0 / n_features
         else:
-            number = _inverse(n_features * variance())
+            number = self.gamma_of_scale(n_features, variance())
         return type(self)(**{**parameters, "gamma": number})
 
-    def middle_gamma(self, n_features: int, variance: float) -> float:
-        """The gamma that a search goes around: what it multiplies is about 1 then, in whatever units X is."""
+    def gamma_of_scale(self, n_features: int, variance: float) -> float:
+        """The gamma that "scale" stands for: what it multiplies is about 1 then, in whatever units X is."""
         return _inverse(n_features * variance)
 
 
@@ -246,6 +246,7 @@ class Laplacian(Kernel):
     Parameters
     ----------
     gamma : float, "scale" or "auto", default="scale"
+        "scale" is 1/(n_features · X.std()).
 
     Examples
     --------
@@ -257,7 +258,7 @@ class Laplacian(Kernel):
     def __init__(self, gamma: float | str = "scale"):
         self.gamma = gamma
 
-    def middle_gamma(self, n_features, variance):
+    def gamma_of_scale(self, n_features, variance):
         # distances grow with X, and not with its square
         return _inverse(n_features * float(np.sqrt(variance)))
 

@@ -247,7 +247,7 @@ WITH_GAMMA = ["rbf", "laplacian", "poly", "sigmoid"]
 @pytest.mark.parametrize("name", WITH_GAMMA)
 def test_gamma(name):
     kernel = kernels.get(name, gamma="scale")
-    assert kernel.resolve(5, lambda: 4.0).gamma == pytest.approx(1 / 20)
+    assert kernel.resolve(5, lambda: 4.0).gamma == pytest.approx(1 / 10 if name == "laplacian" else 1 / 20)
     assert kernel.resolve(5, lambda: 0.0).gamma == 1.0  # constant data, as in scikit-learn
     assert kernel.gamma == "scale"
     assert kernels.get(name, gamma="auto").resolve(5, lambda: pytest.fail("not needed")).gamma == pytest.approx(0.2)
@@ -277,6 +277,14 @@ def test_estimator_scales_gamma_as_scikit_learn_does(data, form):
     model = UniSVMClassifier().fit(FORMS[form](X), np.arange(70) % 2)
     assert model.kernel_.gamma == pytest.approx(1 / (6 * X.var()))
     assert model.gamma == "scale"
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+def test_units_do_not_matter(data, name):
+    X, y = data[0], np.arange(70) % 2
+    # powers of two round alike
+    one, other = (UniSVMClassifier(kernel=name, random_state=0).fit(X * unit, y) for unit in (1.0, 2.0**10))
+    np.testing.assert_allclose(one.decision_function(X), other.decision_function(X * 2.0**10), rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

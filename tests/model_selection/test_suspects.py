@@ -1,0 +1,232 @@
+"""Rows whose label is contradicted out of fold: who they are, when a refit does without them, and what that gains."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, make_moons
+from sklearn.metrics import log_loss
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import RepeatedStratifiedKFold, ShuffleSplit, StratifiedKFold, train_test_split
+
+from unisvm import UniSVMClassifier, UniSVMClassifierCV, _suspects, datasets, losses
+from unisvm._report import Report
+from unisvm._suspects import Cell, contradicted
+from unisvm._walk import Space
+
+X, X_TEST, CLEAN, Y_TEST = train_test_split(
+    *(array[:1200] for array in load_digits(return_X_y=True)), test_size=400, random_state=0
+)
+X, X_TEST = (rows.astype(np.float32) / 16 for rows in (X, X_TEST))
+WRONG, FLIPPED = datasets.flip_labels(CLEAN, 0.4, random_state=0)
+GRID = {"losses": "squared_hinge", "Cs": [0.03, 0.3, 3.0], "gammas": [0.2], "cv": 4, "rank": 150, "random_state": 0}
+GRID |= {"n_jobs": 1}
+
+
+@pytest.fixture(scope="module")
+def cleaned():
+    return UniSVMClassifierCV(**GRID).fit(X, WRONG)
+
+
+@pytest.fixture(scope="module")
+def believing():
+    return UniSVMClassifierCV(**GRID, drop_suspects=False).fit(X, WRONG)
+
+
+@pytest.fixture
+def without_a_doubt(monkeypatch):
+    """They are left out whatever comes of it."""
+    monkeypatch.setattr(_suspects, "_CLEARLY_BETTER", -1e3)
+
+
+# ------------------------------------------------------------------ who is a suspect
+
+
+def test_another_class_is_far_ahead():
+    # the lead of the first class is usually 2, so that it must be ahead of the label by more than 1
+    decision = np.array([[1.0, -1.0, -1.0]] * 6)
+    decision[1] = [0.9, 0.0, -1.0]
+    decision[2] = [0.9, -0.2, -1.0]
+    labels = np.array([0, 1, 1, 0, 1, 2])
+    # of class 2 all rows would be, of class 1 two of three: they are not known well enough
+    assert not contradicted(decision, labels).any()
+    labels = np.array([0, 1, 1, 0, 1, 1])
+    decision[3:5] = [[-1.0, 1.0, -1.0]] * 2
+    # row 2 is behind by 1.1, row 1 by 0.9, row 3 by 2
+    assert contradicted(decision, labels).tolist() == [False, False, True, True, False, True]
+
+
+def test_they_are_wrong(cleaned):
+    assert np.isin(cleaned.suspects_, FLIPPED).mean() > 0.95
+    assert np.isin(FLIPPED, cleaned.suspects_).mean() > 0.8
+
+
+def test_labels_that_a_split_is_scored_on_have_no_part_in_it():
+    """Whatever the labels of its test rows are, a split does without the same training rows."""
+    model = UniSVMClassifierCV(**GRID, refit=False)
+    cell = Cell(losses.get("squared_hinge"), np.array([0.3]), Space("rbf", 0.2))
+
+    def doubted(labels):
+        _, task, _ = model.fit(X, WRONG)._fit(X, labels, None, {})
+        return _suspects._doubted_by_split(task._replace(splits=splits), cell, labels, Report(0))
+
+    splits = list(StratifiedKFold(4).split(X, WRONG))
+    once = doubted(WRONG)
+    others = WRONG.copy()
+    test = splits[2][1]
+    others[test] = np.random.RandomState(1).permutation(others[test])
+    again = doubted(others)
+    assert not once[2, test].any()
+    assert 0.2 < once[2].sum() / len(splits[2][0]) < 0.4
+    np.testing.assert_array_equal(once[2], again[2])
+    assert (once[0] != again[0]).any()
+
+
+# ------------------------------------------------------------------ what is gained
+
+
+def test_better_than_believing_all_labels(cleaned, believing):
+    assert len(believing.suspects_) == 0
+    assert cleaned.score(X_TEST, Y_TEST) >= believing.score(X_TEST, Y_TEST) + 0.01
+    # the scores of the grid are those of all rows
+    assert cleaned.best_params_ == believing.best_params_
+    assert cleaned.best_score_ == believing.best_score_
+    assert cleaned.best_estimator_.C in GRID["Cs"]
+    assert cleaned.best_estimator_.C >= cleaned.C_
+
+
+def test_probabilities_are_those_of_the_refit(cleaned, believing):
+    """Decisions of fits with fewer wrong labels are larger; what was calibrated on others would be overconfident."""
+    assert np.abs(cleaned.oof_decision_).mean() > np.abs(believing.oof_decision_).mean()
+    wrong = datasets.flip_labels(Y_TEST, 0.4, random_state=1)[0]
+    mine, theirs = (log_loss(wrong, model.predict_proba(X_TEST)) for model in (cleaned, believing))
+    assert mine < theirs + 0.01
+
+
+def test_the_model_is_a_plain_fit_without_them(cleaned):
+    best = cleaned.best_estimator_
+    weights = np.ones(len(X))
+    weights[cleaned.suspects_] = 0
+    plain = UniSVMClassifier("squared_hinge", C=best.C, gamma=0.2, rank=150, random_state=best.random_state)
+    plain.fit(X, WRONG, sample_weight=weights)
+    np.testing.assert_array_equal(plain.dual_coef_, best.dual_coef_)
+    np.testing.assert_array_equal(plain.landmarks_, best.landmarks_)
+
+
+def test_loss_that_is_not_convex(without_a_doubt):
+    grid = GRID | {"losses": losses.Saturating(2.0, 2.0, 2.0)}
+    model = UniSVMClassifierCV(**grid).fit(X, WRONG)
+    believing = UniSVMClassifierCV(**grid, drop_suspects=False).fit(X, WRONG)
+    assert len(model.suspects_) > 0
+    assert model.score(X_TEST, Y_TEST) > believing.score(X_TEST, Y_TEST)
+
+
+# ------------------------------------------------------------------ when they stay
+
+
+def same_as_believing(target, **params):
+    model = UniSVMClassifierCV(**GRID | params).fit(X, target)
+    other = UniSVMClassifierCV(**GRID | params, drop_suspects=False).fit(X, target)
+    np.testing.assert_array_equal(model.best_estimator_.dual_coef_, other.best_estimator_.dual_coef_)
+    np.testing.assert_array_equal(model.oof_decision_, other.oof_decision_)
+    assert model.suspects_.tolist() == []
+
+
+def test_clean_labels():
+    same_as_believing(CLEAN)
+
+
+def test_when_it_does_not_help(monkeypatch, capsys):
+    monkeypatch.setattr(_suspects, "_CLEARLY_BETTER", 1e3)
+    same_as_believing(WRONG, verbose=1)
+    assert "suspects stay: without suspects the score changes by +0." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        2,
+        StratifiedKFold(11),
+        ShuffleSplit(4, random_state=0),
+        RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0),
+        # rows drawn twice
+        [(np.concatenate([train, train[:5]]), test) for train, test in StratifiedKFold(3).split(X, WRONG)],
+    ],
+    ids=["two", "many", "overlapping", "repeated", "twice"],
+)
+def test_splits_that_are_no_parts(cv):
+    same_as_believing(WRONG, cv=cv)
+
+
+def test_no_room_for_it(monkeypatch, capsys):
+    real = _suspects.walk
+
+    def walk(task, *args, **params):
+        yield from real(task._replace(template=task.template.set_params(memory_limit=1000)), *args, **params)
+
+    monkeypatch.setattr(_suspects, "walk", walk)
+    same_as_believing(WRONG, verbose=1)
+    assert "suspects stay: The targets" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["two classes", "multilabel"])
+def test_labels_of_one_column_each(kind):
+    rows, target = make_moons(200, noise=0.1, random_state=0)
+    target = datasets.flip_labels(target, 0.3, random_state=0)[0]
+    if kind == "multilabel":
+        target = np.column_stack([target, 1 - target, rows[:, 0] > 0]).astype(int)
+    model = UniSVMClassifierCV("squared_hinge", Cs=[1.0], gammas=[1.0], random_state=0).fit(rows, target)
+    assert model.suspects_.tolist() == []
+
+
+def test_a_later_fit_forgets_them(cleaned):
+    model = UniSVMClassifierCV(**GRID).fit(X, WRONG)
+    assert len(model.suspects_) > 0
+    assert model.fit(X, CLEAN).suspects_.tolist() == []
+
+
+# ------------------------------------------------------------------ whatever the rows are
+
+
+def test_rows_of_weight_0_are_not_there(cleaned):
+    """Some of them have a label of their own."""
+    rng = np.random.RandomState(0)
+    rows = np.concatenate([X, rng.rand(50, X.shape[1]).astype(np.float32)])
+    target = np.concatenate([WRONG, np.arange(50) % 12 - 1])
+    weights = np.concatenate([np.ones(len(X)), np.zeros(50)])
+    # the same folds
+    splits = [
+        (np.concatenate([train, len(X) + np.flatnonzero(np.arange(50) % 4 != k)]),
+         np.concatenate([test, len(X) + np.flatnonzero(np.arange(50) % 4 == k)]))
+        for k, (train, test) in enumerate(StratifiedKFold(4).split(X, WRONG))
+    ]  # fmt: skip
+    model = UniSVMClassifierCV(**GRID | {"cv": splits}).fit(rows, target, sample_weight=weights)
+    np.testing.assert_array_equal(model.suspects_, cleaned.suspects_)
+    np.testing.assert_allclose(model.predict_proba(X_TEST), cleaned.predict_proba(X_TEST), atol=1e-5)
+
+
+def test_weights_stay_weights(without_a_doubt):
+    weights = np.where(np.arange(len(X)) % 2, 1.0, 2.0)
+    model = UniSVMClassifierCV(**GRID, class_weight="balanced").fit(X, WRONG, sample_weight=weights)
+    assert len(model.suspects_) > 0
+    best = model.best_estimator_
+    plain = UniSVMClassifier("squared_hinge", class_weight="balanced", C=best.C, gamma=0.2, rank=150)
+    weights[model.suspects_] = 0
+    plain.set_params(random_state=best.random_state).fit(X, WRONG, sample_weight=weights)
+    np.testing.assert_array_equal(plain.dual_coef_, best.dual_coef_)
+
+
+def test_precomputed_kernel_and_names(cleaned):
+    names = np.array(list("abcdefghij"))
+    X64 = X.astype(np.float64)
+    matrix = rbf_kernel(X64, gamma=0.2)
+    model = UniSVMClassifierCV(**GRID | {"kernel": "precomputed"}).fit(matrix, names[WRONG])
+    agree = np.intersect1d(model.suspects_, cleaned.suspects_)
+    assert len(agree) > 0.95 * max(len(model.suspects_), len(cleaned.suspects_))
+    predicted = model.predict(rbf_kernel(X_TEST.astype(np.float64), X64, gamma=0.2))
+    assert (predicted == names[Y_TEST]).mean() > 0.9
+
+
+def test_goes_on_from_a_checkpoint(tmp_path, cleaned):
+    for _ in range(2):
+        model = UniSVMClassifierCV(**GRID, checkpoint=tmp_path).fit(X, WRONG)
+        np.testing.assert_array_equal(model.suspects_, cleaned.suspects_)
+        np.testing.assert_array_equal(model.best_estimator_.dual_coef_, cleaned.best_estimator_.dual_coef_)
