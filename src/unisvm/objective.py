@@ -158,7 +158,7 @@ class Objective:
                 risks[run] = _sum(_weighted(value, own_weights))
                 pull = _weighted(pull, own_weights)
                 # the residuals are not needed any more
-                u[...] = pull * own_y if self.margins else pull
+                np.multiply(pull, own_y if self.margins else 1, out=u)
                 pulls[run] = _sum(u)
             return _gathered(features, f), sums
 
