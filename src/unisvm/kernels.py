@@ -270,13 +270,16 @@ class Laplacian(Kernel):
         Z = _dense_if_small(Z)
 
         stored = sparse.csr_array(Z)
-        points = None if sparse.issparse(Z) else Manhattan(Z)
+
+        points = [] if sparse.issparse(Z) else [Manhattan(Z)]
 
         def distances(X):
             if not sparse.issparse(X):
-                return (points or Manhattan(Z.toarray())).of_dense(X)
-            if points is not None and points.have_two_values:
-                return points.of_sparse(X)
+                # only rows that are dense make many sparse points dense, once
+                points.extend([] if points else [Manhattan(Z.toarray())])
+                return points[0].of_dense(X)
+            if not sparse.issparse(Z) and points[0].have_two_values:
+                return points[0].of_sparse(X)
             return manhattan_distances(X, stored)
 
         def block(X, out=None):

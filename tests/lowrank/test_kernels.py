@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.metrics import pairwise
 
 from unisvm import UniSVMClassifier, kernels
+from unisvm._manhattan import Manhattan
 
 
 def cosine_like(X, Z, power=1):
@@ -304,3 +305,21 @@ def test_laplacian_of_columns_with_two_values(dtype):
         expected = pairwise.laplacian_kernel(rows[:, columns].astype(float), Z[:, columns].astype(float), gamma=0.3)
         np.testing.assert_allclose(kernel, expected, rtol=0, atol=tolerance)
         np.testing.assert_allclose(stored, expected, rtol=0, atol=tolerance)
+
+
+def test_many_sparse_points_are_made_dense_once(monkeypatch):
+    made = []
+
+    def manhattan(Z):
+        made.append(Z.shape)
+        return Manhattan(Z)
+
+    monkeypatch.setattr(kernels, "_DENSE_BYTES", 0)
+    monkeypatch.setattr(kernels, "Manhattan", manhattan)
+    rng = np.random.default_rng(0)
+    Z, rows = rng.standard_normal((20, 5)), rng.standard_normal((30, 5))
+    block = kernels.Laplacian(0.3).against(sparse.csr_array(Z))
+    blocks = [block(rows[low : low + 10]) for low in (0, 10, 20)]
+    np.testing.assert_allclose(np.concatenate(blocks), pairwise.laplacian_kernel(rows, Z, gamma=0.3), atol=1e-14)
+    np.testing.assert_allclose(block(sparse.csr_array(rows)), np.concatenate(blocks), atol=1e-14)
+    assert made == [(20, 5)]
