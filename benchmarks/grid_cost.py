@@ -30,16 +30,20 @@ def seconds(function, repeats: int = 1) -> tuple[float, object]:
     return float(np.median(times)), result
 
 
-def beside_one_fit(X, y) -> None:
-    one, _ = seconds(lambda: UniSVMClassifier(rank=500, gamma=1.0, random_state=0).fit(X, y), repeats=5)
-    print(f"one fit, rank 500: {one:.2f} s")
-
+def beside_one_fit(X, y, rounds: int = 3) -> None:
     def grid(gammas):
         return UniSVMClassifierCV(FIVE_LOSSES, gammas=gammas, rank=500, random_state=0, cv=5).fit(X, y)
 
-    single, _ = seconds(lambda: grid([1.0]), repeats=3)
+    ones, singles, severals = [], [], []
+    # one after the other, round by round: the machine is not equally fast from one minute to the next
+    for _ in range(rounds):
+        ones += [seconds(lambda: UniSVMClassifier(rank=500, gamma=1.0, random_state=0).fit(X, y), repeats=5)[0]]
+        singles += [seconds(lambda: grid([1.0]))[0]]
+        taken, model = seconds(lambda: grid(GAMMAS))
+        severals += [taken]
+    one, single, several = map(np.median, (ones, singles, severals))
+    print(f"one fit, rank 500: {one:.2f} s")
     print(f"10 C x 5 losses x 5 folds, one gamma: {single:.2f} s = {single / one:.1f} fits (at most 15)")
-    several, model = seconds(lambda: grid(GAMMAS))
     print(
         f"the same for 5 gammas: {several:.2f} s = {several / single:.2f} x that (at most 5); best {model.best_params_}"
     )
