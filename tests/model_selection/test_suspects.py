@@ -177,7 +177,12 @@ def test_labels_of_one_column_each(kind):
     assert model.suspects_.tolist() == []
 
 
-def test_a_later_fit_forgets_them(cleaned):
+def test_neither_true_nor_false():
+    with pytest.raises(ValueError, match="drop_suspects must be True or False, got 'auto'"):
+        UniSVMClassifierCV(**GRID, drop_suspects="auto").fit(X, WRONG)
+
+
+def test_a_later_fit_forgets_them():
     model = UniSVMClassifierCV(**GRID).fit(X, WRONG)
     assert len(model.suspects_) > 0
     assert model.fit(X, CLEAN).suspects_.tolist() == []
