@@ -37,10 +37,10 @@ def beside_one_fit(X, y, rounds: int = 3) -> None:
     ones, singles, severals = [], [], []
     # one after the other, round by round: the machine is not equally fast from one minute to the next
     for _ in range(rounds):
-        ones += [seconds(lambda: UniSVMClassifier(rank=500, gamma=1.0, random_state=0).fit(X, y), repeats=5)[0]]
-        singles += [seconds(lambda: grid([1.0]))[0]]
+        ones.append(seconds(lambda: UniSVMClassifier(rank=500, gamma=1.0, random_state=0).fit(X, y), repeats=5)[0])
+        singles.append(seconds(lambda: grid([1.0]))[0])
         taken, model = seconds(lambda: grid(GAMMAS))
-        severals += [taken]
+        severals.append(taken)
     one, single, several = map(np.median, (ones, singles, severals))
     print(f"one fit, rank 500: {one:.2f} s")
     print(f"10 C x 5 losses x 5 folds, one gamma: {single:.2f} s = {single / one:.1f} fits (at most 15)")

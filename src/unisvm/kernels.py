@@ -270,13 +270,13 @@ class Laplacian(Kernel):
         Z = _dense_if_small(Z)
 
         stored = sparse.csr_array(Z)
-
         points = [] if sparse.issparse(Z) else [Manhattan(Z)]
 
         def distances(X):
             if not sparse.issparse(X):
-                # only rows that are dense make many sparse points dense, once
-                points.extend([] if points else [Manhattan(Z.toarray())])
+                if not points:
+                    # many sparse points become dense only for rows that are, and only once
+                    points.append(Manhattan(Z.toarray()))
                 return points[0].of_dense(X)
             if not sparse.issparse(Z) and points[0].have_two_values:
                 return points[0].of_sparse(X)

@@ -75,7 +75,8 @@ scratch_dir, n_jobs, verbose, random_state
     best_score_ : float
     best_index_ : int
     best_estimator_ : UniSVMClassifier
-        The best cell fitted on all rows; if suspects were left out, on the others, with C, 4C or 16C.
+        The best cell fitted on all rows; if suspects were left out, on the others, and perhaps with one of the next
+        three higher C of the grid.
     suspects_ : ndarray of int
         Numbers of the rows that the refit left out.
     cv_results_ : dict
