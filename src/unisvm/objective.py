@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from unisvm import compiled
 from unisvm.features import GramSample
 from unisvm.losses.base import CLASSIFICATION, REGRESSION, Loss
 from unisvm.rows.threads import one_if_small
@@ -146,13 +147,17 @@ class Objective:
         if len(intercept) == 1:
             return self._added_by_one(dual[:, 0], intercept[0], chosen)
 
+        known = [compiled.known(loss) for loss, _ in chosen.runs]
+
         def block(features, targets, weights):
             y, weights = chosen.select(targets, weights)
             f = self._products(features, dual)
             pulls, risks = sums = np.empty((2, f.shape[1]))
-            for loss, run in chosen.runs:
+            for (loss, run), form in zip(chosen.runs, known, strict=True):
                 # while they are in the cache
                 own_y, own_weights, u = _own(y, run), _own(weights, run), f[:, run]
+                if compiled.pulls(form, u, own_y, own_weights, intercept[run], self.margins, pulls[run], risks[run]):
+                    continue
                 u += intercept[run]
                 value, pull = loss.value_and_derivative(self.residuals(u, own_y))
                 risks[run] = _sum(_weighted(value, own_weights))
@@ -165,14 +170,18 @@ class Objective:
         return block
 
     def _added_by_one(self, dual: np.ndarray, intercept: np.floating, chosen: Chosen) -> Callable[..., Any]:
-        """As `_added_by` for one column, with vectors: each operation between the products is an occasion to wait for
-        the interpreter's lock, and takes most of its time for anything but arithmetic."""
+        """As `_added_by` for one column, by compiled code, or with vectors: each operation between the products is an
+        occasion to wait for the interpreter's lock, and takes most of its time for anything but arithmetic."""
         ((loss, _),) = chosen.runs
-        dual = np.ascontiguousarray(dual)
+        known, dual = compiled.known(loss), np.ascontiguousarray(dual)
 
         def block(features, targets, weights):
             y, weights = chosen.select(targets, weights)
             y, weights = y[:, 0], None if weights is None else weights[:, 0]
+            added = compiled.sweep(known, features, y, weights, dual, intercept, self.margins)
+            if added is not None:
+                gradient, total, risk = added
+                return gradient[:, None], np.array([[total], [risk]])
             u = np.dot(features, dual)
             u += intercept
             value, pull = loss.value_and_derivative(self.residuals(u, y))

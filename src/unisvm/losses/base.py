@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,6 +13,13 @@ from unisvm._checks import check_number
 CLASSIFICATION = "classification"
 REGRESSION = "regression"
 TASKS = (CLASSIFICATION, REGRESSION)
+
+
+class Form(NamedTuple):
+    """A loss as one of the forms that compiled code computes, with its parameters in the order that the form has."""
+
+    name: str
+    parameters: tuple[float, ...]
 
 
 class Loss(BaseEstimator, ABC):
@@ -36,6 +43,8 @@ class Loss(BaseEstimator, ABC):
     has_jumps : bool
         Whether ψ' jumps, as it does where a loss is cut off.
     tasks : frozenset of {"classification", "regression"}
+    form : Form or None
+        What compiled code knows the loss by; without it, it is computed by NumPy alone.
     """
 
     name: ClassVar[str]
@@ -65,6 +74,16 @@ class Loss(BaseEstimator, ABC):
     @property
     def bound(self) -> float:
         return np.inf
+
+    @property
+    def form(self) -> Form | None:
+        return None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # a loss that computes otherwise than its parent does not have its form
+        if "form" not in vars(cls) and {"_value", "_derivative", "_value_and_derivative"} & vars(cls).keys():
+            cls.form = Loss.form
 
     @abstractmethod
     def _value(self, u: np.ndarray) -> np.ndarray: ...
@@ -103,6 +122,11 @@ class Loss(BaseEstimator, ABC):
         for parameter, (low, high, closed) in self.ranges.items():
             check_number(f"{type(self).__name__}: {parameter}", getattr(self, parameter), low, high, closed=closed)
         return self
+
+
+def parabolas(*pieces: tuple[float, float, float, float]) -> Form:
+    """The form of parabolas one after the other: where each begins, and its constant, linear and square terms."""
+    return Form("parabolas", (*(piece[0] for piece in pieces[1:]), *(c for piece in pieces for c in piece[1:])))
 
 
 def _as_floating(u: Any) -> np.ndarray:

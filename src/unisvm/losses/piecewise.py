@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unisvm.losses.base import ONLY_CLASSIFICATION, ONLY_REGRESSION, POSITIVE, Loss
+from unisvm.losses.base import ONLY_CLASSIFICATION, ONLY_REGRESSION, POSITIVE, Form, Loss, parabolas
 
 
 class QuadraticRamp(Loss):
@@ -37,6 +37,13 @@ class QuadraticRamp(Loss):
     @property
     def bound(self):
         return float(self.a)
+
+    @property
+    def form(self):
+        a = float(self.a)
+        # on the second half a − 2 (a − u)²/a
+        rise, fall = (0, 0, 0, 2 / a), (a / 2, -a, 4, -2 / a)
+        return parabolas((-np.inf, 0, 0, 0), rise, fall, (a, a, 0, 0))
 
     def _value(self, u):
         return self._value_and_derivative(u)[0]
@@ -84,6 +91,12 @@ class Huber(Loss):
     def A(self):
         return 1 / (2 * float(self.delta))
 
+    @property
+    def form(self):
+        delta = float(self.delta)
+        left, right = (-np.inf, -delta / 2, -1, 0), (delta, -delta / 2, 1, 0)
+        return parabolas(left, (-delta, 0, 0, 0.5 / delta), right)
+
     def _value(self, u):
         delta, size = float(self.delta), np.abs(u)
         inside = np.minimum(size, delta)
@@ -130,6 +143,16 @@ class TruncatedHuber(Huber):
         delta, a = float(self.delta), float(self.a)
         return a + delta / 2 if a > delta / 2 else float(np.sqrt(2 * delta * a))
 
+    @property
+    def form(self):
+        delta, a, cut = float(self.delta), float(self.a), self.cut
+        within = [(-delta, 0, 0, 0.5 / delta)]
+        if cut > delta:
+            within = [(-cut, -delta / 2, -1, 0), *within, (delta, -delta / 2, 1, 0)]
+        # at the cuts themselves the slope is 0
+        within[0] = (np.nextafter(-cut, 0), *within[0][1:])
+        return parabolas((-np.inf, a, 0, 0), *within, (cut, a, 0, 0))
+
     def _value(self, u):
         return np.minimum(super()._value(u), float(self.a))
 
@@ -164,6 +187,10 @@ class Tukey(Loss):
     @property
     def bound(self):
         return float(self.c) ** 2 / 6
+
+    @property
+    def form(self):
+        return Form("biweight", (float(self.c),))
 
     def _value(self, u):
         return self._value_and_derivative(u)[0]

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from unisvm.losses._log1p import log1p
-from unisvm.losses.base import AT_LEAST_TWO, ONLY_CLASSIFICATION, ONLY_REGRESSION, POSITIVE, Loss
+from unisvm.losses.base import AT_LEAST_TWO, ONLY_CLASSIFICATION, ONLY_REGRESSION, POSITIVE, Form, Loss
 
 # e^−t is 0 in double precision beyond this, so that powers of larger residuals need not be formed
 _EXP_UNDERFLOW = 750.0
@@ -86,6 +86,10 @@ class Saturating(Loss):
     def bound(self):
         return float(self.a)
 
+    @property
+    def form(self):
+        return Form("saturating", (float(self.a), float(self.b), float(self.c), 0.0))
+
     def _clipped(self, u):
         # in less time than np.clip
         return np.minimum(np.maximum(u, 0), float(_EXP_UNDERFLOW * self.b) ** (1 / float(self.c)))
@@ -130,6 +134,10 @@ class Feng(Loss):
     @property
     def bound(self):
         return float(self.a)
+
+    @property
+    def form(self):
+        return self._saturating().form
 
     def _saturating(self) -> Saturating:
         return Saturating(a=self.a, b=self.a, c=2.0)
@@ -179,6 +187,10 @@ class LogSaturating(Loss):
         half = (c + 4) * (c - 1) / 2
         t = (c - 2) * (c - 1) / (half + np.sqrt(half**2 - 2 * (c - 2) * (c - 1)))
         return float(a * c / b ** (2 / c) * t ** (1 - 2 / c) * (c - 1 - t) / (1 + t) ** 2 / 2)
+
+    @property
+    def form(self):
+        return Form("logarithm", (float(self.a), float(self.b), float(self.c), 0.0))
 
     def _value_and_derivative(self, u):
         a, b, c = float(self.a), float(self.b), float(self.c)
@@ -243,6 +255,10 @@ class Welsch(Loss):
     def bound(self):
         return float(self.a)
 
+    @property
+    def form(self):
+        return Form("saturating", (float(self.a), float(self.b), 2.0, 1.0))
+
     def _clipped(self, u):
         largest = float(np.sqrt(_EXP_UNDERFLOW * float(self.b)))
         return np.minimum(np.maximum(u, -largest), largest)
@@ -281,6 +297,10 @@ class Cauchy(Loss):
     def __init__(self, a: float = 2.0):
         self.a = a
         self.validate()
+
+    @property
+    def form(self):
+        return Form("logarithm", (float(self.a), float(self.a), 2.0, 1.0))
 
     def _split(self, u):
         """√a, the larger of |u| and √a, and the smaller over the larger: nothing below overflows."""

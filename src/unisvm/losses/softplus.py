@@ -16,6 +16,7 @@ from unisvm.losses.base import (
     ONLY_CLASSIFICATION,
     ONLY_REGRESSION,
     POSITIVE,
+    Form,
     Loss,
 )
 
@@ -45,6 +46,12 @@ def _softplus(u, p):
     value, slope = _tail_and_slope(u, p)
     value += np.maximum(u, 0)
     return value, slope
+
+
+def _form(p: float, *terms: tuple[float, float], linear: float = 0.0, constant: float = 0.0) -> Form:
+    """A constant, a multiple of u, and one or two a softplus(p(u − s))/p, given as (s, a)."""
+    (first, height), (second, other) = (*terms, (0.0, 0.0))[:2]
+    return Form("softplus", (p, first, height, second, other, linear, constant))
 
 
 def _inverse_cosh(x: float) -> float:
@@ -80,6 +87,10 @@ class SmoothHinge(Loss):
     def A(self):
         return float(self.p) / 8
 
+    @property
+    def form(self):
+        return _form(float(self.p), (0, 1))
+
     def _value(self, u):
         return np.maximum(u, 0) + _tail(u, float(self.p))
 
@@ -104,6 +115,10 @@ class Logistic(Loss):
     tasks = ONLY_CLASSIFICATION
     is_convex = True
     A = 1 / 8
+
+    @property
+    def form(self):
+        return _form(1.0, (1, 1))
 
     def _value(self, u):
         return np.maximum(u - 1, 0) + _tail(u - 1, 1.0)
@@ -154,6 +169,10 @@ class SoftplusRamp(Loss):
     @property
     def bound(self):
         return float(self.a)
+
+    @property
+    def form(self):
+        return _form(float(self.p), (0, 1), (float(self.a), -1))
 
     def _value(self, u):
         a, p = float(self.a), float(self.p)
@@ -208,6 +227,12 @@ class SmoothEpsilonInsensitive(Loss):
         steepest = 1 / (4 * (1 - inverse**2)) if inverse <= 0.5 else inverse / (1 + inverse)
         return float(float(self.p) * steepest / 2)
 
+    @property
+    def form(self):
+        epsilon = float(self.epsilon)
+        # softplus(−x) = softplus(x) − x
+        return _form(float(self.p), (-epsilon, 1), (epsilon, 1), linear=-1, constant=-epsilon)
+
     def _value(self, u):
         epsilon, p = float(self.epsilon), float(self.p)
         outside = np.maximum(np.abs(u) - epsilon, 0)
@@ -254,6 +279,10 @@ class SmoothAbsolute(Loss):
     def A(self):
         return float(self.p) / 4
 
+    @property
+    def form(self):
+        return _form(float(self.p), (0, 2), linear=-1)
+
     def _value(self, u):
         return np.abs(u) + 2 * _tail(u, float(self.p))
 
@@ -299,6 +328,10 @@ class SmoothPinball(Loss):
     @property
     def A(self):
         return float(self.p) / 8
+
+    @property
+    def form(self):
+        return _form(float(self.p), (0, 1), linear=float(self.tau) - 1)
 
     def _value(self, u):
         tau = float(self.tau)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unisvm.losses.base import BOTH, FRACTION, ONLY_CLASSIFICATION, ONLY_REGRESSION, POSITIVE, Loss
+from unisvm.losses.base import BOTH, FRACTION, ONLY_CLASSIFICATION, ONLY_REGRESSION, POSITIVE, Loss, parabolas
 
 
 class LeastSquares(Loss):
@@ -22,6 +22,10 @@ class LeastSquares(Loss):
     is_convex = True
     is_quadratic = True
     A = 1.0
+
+    @property
+    def form(self):
+        return parabolas((-np.inf, 0, 0, 1))
 
     def _value(self, u):
         return u * u
@@ -59,6 +63,12 @@ class TruncatedLeastSquares(Loss):
     def bound(self):
         return float(self.a)
 
+    @property
+    def form(self):
+        a, cut = float(self.a), float(self.a) ** 0.5
+        # at the cuts themselves the slope is 0
+        return parabolas((-np.inf, a, 0, 0), (np.nextafter(-cut, 0), 0, 0, 1), (cut, a, 0, 0))
+
     def _value(self, u):
         return np.minimum(u * u, float(self.a))
 
@@ -82,6 +92,10 @@ class SquaredHinge(Loss):
     tasks = ONLY_CLASSIFICATION
     is_convex = True
     A = 1.0
+
+    @property
+    def form(self):
+        return parabolas((-np.inf, 0, 0, 0), (0, 0, 0, 1))
 
     def _value(self, u):
         return np.maximum(u, 0) ** 2
@@ -125,6 +139,11 @@ class TruncatedSquaredHinge(Loss):
     def bound(self):
         return float(self.a)
 
+    @property
+    def form(self):
+        a = float(self.a)
+        return parabolas((-np.inf, 0, 0, 0), (0, 0, 0, 1), (a**0.5, a, 0, 0))
+
     def _value(self, u):
         return np.minimum(np.maximum(u, 0) ** 2, float(self.a))
 
@@ -160,6 +179,11 @@ class Expectile(Loss):
     @property
     def A(self):
         return float(max(self.tau, 1 - self.tau))
+
+    @property
+    def form(self):
+        tau = float(self.tau)
+        return parabolas((-np.inf, 0, 0, 1 - tau), (0, 0, 0, tau))
 
     def _weighted(self, u):
         tau = float(self.tau)

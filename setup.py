@@ -1,0 +1,16 @@
+"""The compiled part of the package, which is left out where it cannot be built."""
+
+from setuptools import Extension, setup
+
+setup(
+    ext_modules=[
+        Extension(
+            "unisvm.compiled._sweeps",
+            ["src/unisvm/compiled/module.c"],
+            depends=[f"src/unisvm/compiled/{name}.h" for name in ("kernels", "losses", "rows")],
+            # without the last two, comparisons and roots would keep loops from being vectorised
+            extra_compile_args=["-O3", "-fno-math-errno", "-fno-trapping-math"],
+            optional=True,
+        )
+    ]
+)
