@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils.extmath import row_norms
 
+from unisvm import compiled
 from unisvm._checks import is_number, one_of
 from unisvm._manhattan import Manhattan
 from unisvm.rows.stored import StoredRows
@@ -234,8 +235,7 @@ class RBF(Kernel):
                 exponent = _products(rows, points, target)
                 exponent -= (gamma * row_squares)[:, None]
                 exponent -= norms.astype(rows.dtype)
-            np.minimum(exponent, 0, out=exponent)
-            return _into(out, np.exp(exponent, out=exponent).astype(X.dtype, copy=False))
+            return _into(out, _decay(exponent).astype(X.dtype, copy=False))
 
         return block
 
@@ -285,7 +285,7 @@ class Laplacian(Kernel):
         def block(X, out=None):
             exponent = _into(out, distances(X).astype(X.dtype, copy=False))
             exponent *= -gamma
-            return np.exp(exponent, out=exponent)
+            return _decay(exponent)
 
         return block
 
@@ -455,6 +455,14 @@ def _products(X, Z, out=None) -> np.ndarray:
     products = X @ Z.T
     dense = products.toarray() if sparse.issparse(products) else np.asarray(products)
     return _into(out, dense.astype(X.dtype, copy=False))
+
+
+def _decay(exponents: np.ndarray) -> np.ndarray:
+    """e to the power of the exponents, which are at most 0 but for rounding, written over them."""
+    if not compiled.decay(exponents):
+        np.minimum(exponents, 0, out=exponents)
+        np.exp(exponents, out=exponents)
+    return exponents
 
 
 def _into(out: np.ndarray | None, result: np.ndarray) -> np.ndarray:

@@ -180,8 +180,7 @@ class Objective:
             y, weights = y[:, 0], None if weights is None else weights[:, 0]
             added = compiled.sweep(known, features, y, weights, dual, intercept, self.margins)
             if added is not None:
-                gradient, total, risk = added
-                return gradient[:, None], np.array([[total], [risk]])
+                return added[0][:, None], np.array(added[1:])[:, None]
             u = np.dot(features, dual)
             u += intercept
             value, pull = loss.value_and_derivative(self.residuals(u, y))

@@ -13,7 +13,7 @@ import numpy as np
 from unisvm.losses.base import Loss
 
 try:
-    from unisvm.compiled import _sweeps
+    from unisvm.compiled import _sweeps  # type: ignore[attr-defined]
 except ImportError:
     _sweeps = None
 if os.environ.get("UNISVM_COMPILED") == "0":
@@ -109,6 +109,14 @@ def pulls(
     if loss is None or not _can_read(*by_columns, intercept):
         return False
     _sweeps.pulls(*by_columns, intercept, *loss, margins, sums, risks)
+    return True
+
+
+def decay(exponents: np.ndarray) -> bool:
+    """Write e to the power of min(x, 0) over every x; False if nothing was done."""
+    if not _can_read(exponents):
+        return False
+    _sweeps.decay(exponents)
     return True
 
 

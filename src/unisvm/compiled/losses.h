@@ -3,17 +3,17 @@
    Included once for each kind of processor, with NAME to tell the functions apart. The loops have no branches, so that
    the compiler turns them into vector instructions. */
 
-/* e to the power of x, for x of at most 0. */
-static inline double NAME(exp_of)(double x)
+/* e to the power of x, for x of at most 0, and 0 where that would not be a normal number. */
+static inline double NAME(exp_of_double)(double x)
 {
-    x = x < -708.0 ? -708.0 : x;
+    double most = x < -708.0 ? -708.0 : x;
     /* adding 1.5 * 2^52 rounds to a whole number, which is then in the lowest bits */
-    double shifted = x * 1.4426950408889634 + 0x1.8p52;
+    double shifted = most * 1.4426950408889634 + 0x1.8p52;
     uint64_t bits;
     memcpy(&bits, &shifted, sizeof bits);
     double whole = shifted - 0x1.8p52;
     /* log 2 in two parts, so that the difference is exact */
-    double t = (x - whole * 6.93147180369123816490e-01) - whole * 1.90821492927058770002e-10;
+    double t = (most - whole * 6.93147180369123816490e-01) - whole * 1.90821492927058770002e-10;
     double sum = 1 / 6227020800.0;
     sum = sum * t + 1 / 479001600.0;
     sum = sum * t + 1 / 39916800.0;
@@ -31,7 +31,30 @@ static inline double NAME(exp_of)(double x)
     bits = (bits + 1023) << 52;
     double power;
     memcpy(&power, &bits, sizeof power);
-    return sum * power;
+    return x < -708.0 ? 0.0 : sum * power;
+}
+
+/* The same in single precision. */
+static inline float NAME(exp_of_single)(float x)
+{
+    float most = x < -87.0f ? -87.0f : x;
+    float shifted = most * 1.44269504f + 0x1.8p23f;
+    uint32_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    float whole = shifted - 0x1.8p23f;
+    float t = (most - whole * 0.693359375f) + whole * 2.12194440e-4f;
+    float sum = 1 / 5040.0f;
+    sum = sum * t + 1 / 720.0f;
+    sum = sum * t + 1 / 120.0f;
+    sum = sum * t + 1 / 24.0f;
+    sum = sum * t + 1 / 6.0f;
+    sum = sum * t + 0.5f;
+    sum = sum * t + 1.0f;
+    sum = sum * t + 1.0f;
+    bits = (bits + 127) << 23;
+    float power;
+    memcpy(&power, &bits, sizeof power);
+    return x < -87.0f ? 0.0f : sum * power;
 }
 
 /* log(1 + x), for finite x of at least 0. */
@@ -110,7 +133,7 @@ static void NAME(add_softplus)(double p, double s, double a, double b, double he
 {
     double share = a / p;
     for (int i = 0; i < n; i++) {
-        double x = u[i] - s, above = x > 0 ? x : 0, e = NAME(exp_of)(-p * fabs(x)), low = e / (1 + e);
+        double x = u[i] - s, above = x > 0 ? x : 0, e = NAME(exp_of_double)(-p * fabs(x)), low = e / (1 + e);
         value[i] += b * (above < height ? above : height) + share * NAME(log1p_of)(e);
         slope[i] += a * (x >= 0 ? 1 - low : low);
     }
@@ -163,7 +186,7 @@ static void NAME(powers)(const double *parameters, int of_log, int n, double *re
         }
     else
         for (int i = 0; i < n; i++) {
-            double left = NAME(exp_of)(-w[i]);
+            double left = NAME(exp_of_double)(-w[i]);
             value[i] = a - a * left;
             u[i] = sign[i] * (a * c / b) * (slope[i] * left);
         }

@@ -1,5 +1,5 @@
 /* Sweeps over the rows in compiled code: between the two products of a row it stays in the nearest cache, and nobody
-   waits for the interpreter. What it does is what unisvm.objective does with NumPy. */
+   waits for the interpreter. What it does is what unisvm.objective does with NumPy; and exponentials for kernels. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -9,8 +9,11 @@
 #include <stdint.h>
 #include <string.h>
 
-/* most rows at a time, bytes of features at a time, and rows whose sum is formed in the precision of the features */
-enum { CHUNK = 64, TILE_BYTES = 1 << 16, MOST_UNSUMMED = 256 };
+/* rows side by side, most rows and bytes of features at a time, and rows whose sum has the precision of the features */
+enum { ABREAST = 4, CHUNK = 64, TILE_BYTES = 1 << 16, MOST_UNSUMMED = 256 };
+
+/* shorter rows do not fill a vector of single precision */
+enum { LEAST_WIDTH = 8 };
 
 enum form { PARABOLAS, SOFTPLUS, SATURATING, LOGARITHM, BIWEIGHT, N_FORMS };
 
@@ -50,9 +53,13 @@ typedef void (*sweep_function)(const struct loss *, ptrdiff_t, ptrdiff_t, const 
 typedef void (*pulls_function)(const struct loss *, ptrdiff_t, ptrdiff_t, void *, const void *, int, const void *, int,
                                const void *, double *, double *);
 
+typedef void (*decay_function)(ptrdiff_t, void *);
+
 /* in single and in double precision */
 static sweep_function sweeps[2] = {sweep_single_anywhere, sweep_double_anywhere};
 static pulls_function many_pulls[2] = {pulls_single_anywhere, pulls_double_anywhere};
+
+static decay_function decays[2] = {decay_single_anywhere, decay_double_anywhere};
 
 static const ptrdiff_t fixed_parameters[N_FORMS] = {-1, 7, 4, 4, 1};
 
@@ -138,8 +145,8 @@ static PyObject *sweep(PyObject *self, PyObject *arguments)
     const char *precision = precision_of(features);
     if (precision == NULL)
         goto done;
-    if (features->ndim != 2) {
-        wrong("features must be a matrix");
+    if (features->ndim != 2 || features->shape[1] < LEAST_WIDTH) {
+        wrong("features must be a matrix, at least eight wide");
         goto done;
     }
     ptrdiff_t n = features->shape[0], r = features->shape[1];
@@ -148,13 +155,9 @@ static PyObject *sweep(PyObject *self, PyObject *arguments)
         wrong("arrays do not fit each other");
         goto done;
     }
-    scratch = PyMem_RawMalloc((r + 1) * sizeof(double));
+    scratch = PyMem_RawMalloc(r * sizeof(double));
     if (scratch == NULL) {
         PyErr_NoMemory();
-        goto done;
-    }
-    if (r == 0) {
-        wrong("there are no features");
         goto done;
     }
     Py_BEGIN_ALLOW_THREADS
@@ -210,9 +213,28 @@ done:
     return result;
 }
 
+PyDoc_STRVAR(decay_doc, "decay(numbers)\n--\n\nWrite e to the power of min(x, 0) over every x.");
+
+static PyObject *decay(PyObject *self, PyObject *numbers_)
+{
+    PyObject *result = NULL;
+    struct given given = {.held = 0};
+    Py_buffer *numbers = hold(&given, numbers_, PyBUF_WRITABLE);
+    const char *precision = numbers == NULL ? NULL : precision_of(numbers);
+    if (precision != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        decays[*precision == 'd'](numbers->len / numbers->itemsize, numbers->buf);
+        Py_END_ALLOW_THREADS
+        result = Py_NewRef(Py_None);
+    }
+    release(&given);
+    return result;
+}
+
 static PyMethodDef methods[] = {
     {"sweep", sweep, METH_VARARGS, sweep_doc},
     {"pulls", pulls, METH_VARARGS, pulls_doc},
+    {"decay", decay, METH_O, decay_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -225,6 +247,8 @@ static int choose(PyObject *module)
         sweeps[1] = sweep_double_avx2;
         many_pulls[0] = pulls_single_avx2;
         many_pulls[1] = pulls_double_avx2;
+        decays[0] = decay_single_avx2;
+        decays[1] = decay_double_avx2;
     }
 #endif
     return 0;

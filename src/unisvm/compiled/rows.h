@@ -31,69 +31,64 @@ static inline struct OF(tail) OF(tail_of)(ptrdiff_t r)
     return tail;
 }
 
-/* Fetch what lies at a place of two rows, if a line of the cache begins there in the j-th column. */
+/* Fetch rows that are needed soon, half as many as are worked on: what lies in the j-th column, if a line of the cache
+   begins there. The processor does not go on by itself to rows that follow. */
 static inline void OF(fetch)(const REAL *soon, ptrdiff_t r, ptrdiff_t j)
 {
-    if (j % (64 / (ptrdiff_t)sizeof(REAL)) == 0) {
-        __builtin_prefetch(soon);
-        __builtin_prefetch(soon + r);
-    }
+    if (j % (64 / (ptrdiff_t)sizeof(REAL)) == 0)
+        for (int k = 0; k < ABREAST / 2; k++)
+            __builtin_prefetch(soon + k * r + j);
 }
 
-/* The products of some rows of at least one vector with the coefficients.
-
-   Meanwhile half as many rows are fetched from memory: the processor does not go on by itself to those that follow. */
+/* The products of some rows of at least one vector with the coefficients. */
 static void OF(products)(const REAL *restrict rows, int n, ptrdiff_t r, const REAL *restrict dual, double *restrict f,
                          const REAL *ahead)
 {
     struct OF(tail) tail = OF(tail_of)(r);
     OF(vector) rest = tail.fresh * *(OF(place))(dual + tail.last);
     int i = 0;
-    for (; i + 4 <= n; i += 4) {
-        const REAL *a = rows + i * r, *b = a + r, *c = b + r, *d = c + r;
-        OF(vector) sa = rest * *(OF(place))(a + tail.last), sb = rest * *(OF(place))(b + tail.last);
-        OF(vector) sc = rest * *(OF(place))(c + tail.last), sd = rest * *(OF(place))(d + tail.last);
-        const REAL *soon = ahead + i / 2 * r;
+    for (; i + ABREAST <= n; i += ABREAST) {
+        const REAL *a = rows + i * r, *soon = ahead + i / 2 * r;
+        OF(vector) sums[ABREAST];
+        for (int k = 0; k < ABREAST; k++)
+            sums[k] = rest * *(OF(place))(a + k * r + tail.last);
         for (ptrdiff_t j = 0; j < tail.whole; j += OF(LANES)) {
-            OF(fetch)(soon + j, r, j);
+            OF(fetch)(soon, r, j);
             OF(vector) x = *(OF(place))(dual + j);
-            sa += x * *(OF(place))(a + j);
-            sb += x * *(OF(place))(b + j);
-            sc += x * *(OF(place))(c + j);
-            sd += x * *(OF(place))(d + j);
+            for (int k = 0; k < ABREAST; k++)
+                sums[k] += x * *(OF(place))(a + k * r + j);
         }
-        f[i] = OF(sum)(sa);
-        f[i + 1] = OF(sum)(sb);
-        f[i + 2] = OF(sum)(sc);
-        f[i + 3] = OF(sum)(sd);
+        for (int k = 0; k < ABREAST; k++)
+            f[i + k] = OF(sum)(sums[k]);
     }
     for (; i < n; i++) {
         const REAL *a = rows + i * r;
-        OF(vector) sa = rest * *(OF(place))(a + tail.last);
+        OF(vector) sum = rest * *(OF(place))(a + tail.last);
         for (ptrdiff_t j = 0; j < tail.whole; j += OF(LANES))
-            sa += *(OF(place))(dual + j) * *(OF(place))(a + j);
-        f[i] = OF(sum)(sa);
+            sum += *(OF(place))(dual + j) * *(OF(place))(a + j);
+        f[i] = OF(sum)(sum);
     }
 }
 
-/* Add what some rows pull at the features, and fetch half as many meanwhile. */
+/* Add what some rows pull at the features. */
 static void OF(gather)(const REAL *restrict rows, int n, ptrdiff_t r, const REAL *restrict pull, REAL *restrict sums,
                        const REAL *ahead)
 {
     struct OF(tail) tail = OF(tail_of)(r);
-    OF(vector) *x = (OF(vector) *)(sums + tail.last);
     int i = 0;
-    for (; i + 4 <= n; i += 4) {
-        const REAL *a = rows + i * r, *b = a + r, *c = b + r, *d = c + r;
-        REAL pa = pull[i], pb = pull[i + 1], pc = pull[i + 2], pd = pull[i + 3];
-        const REAL *soon = ahead + i / 2 * r;
+    for (; i + ABREAST <= n; i += ABREAST) {
+        const REAL *a = rows + i * r, *soon = ahead + i / 2 * r;
         for (ptrdiff_t j = 0; j < tail.whole; j += OF(LANES)) {
-            OF(fetch)(soon + j, r, j);
-            *(OF(vector) *)(sums + j) += pa * *(OF(place))(a + j) + pb * *(OF(place))(b + j) +
-                                         (pc * *(OF(place))(c + j) + pd * *(OF(place))(d + j));
+            OF(fetch)(soon, r, j);
+            OF(vector) sum = *(OF(place))(sums + j);
+            for (int k = 0; k < ABREAST; k++)
+                sum += pull[i + k] * *(OF(place))(a + k * r + j);
+            *(OF(vector) *)(sums + j) = sum;
         }
-        *x += tail.fresh * (pa * *(OF(place))(a + tail.last) + pb * *(OF(place))(b + tail.last) +
-                            (pc * *(OF(place))(c + tail.last) + pd * *(OF(place))(d + tail.last)));
+        OF(vector) rest = {0};
+        for (int k = 0; k < ABREAST; k++)
+            rest += pull[i + k] * *(OF(place))(a + k * r + tail.last);
+        *(OF(vector) *)(sums + tail.last) += tail.fresh * rest;
     }
     for (; i < n; i++)
         for (ptrdiff_t j = 0; j < r; j++)
@@ -133,8 +128,8 @@ static void OF(sweep)(const struct loss *loss, ptrdiff_t n, ptrdiff_t r, const v
     REAL *partial = scratch, own[CHUNK];
     double f[CHUNK];
     /* as many rows as stay in the nearest caches between the two products */
-    ptrdiff_t tile = TILE_BYTES / (r * (ptrdiff_t)sizeof(REAL)) / 4 * 4;
-    tile = tile < 4 ? 4 : tile > CHUNK ? CHUNK : tile;
+    ptrdiff_t tile = TILE_BYTES / (r * (ptrdiff_t)sizeof(REAL)) / ABREAST * ABREAST;
+    tile = tile < ABREAST ? ABREAST : tile > CHUNK ? CHUNK : tile;
     memset(partial, 0, r * sizeof(REAL));
     memset(gradient, 0, r * sizeof(double));
     sums[0] = sums[1] = 0;
@@ -181,4 +176,12 @@ static void OF(pulls)(const struct loss *loss, ptrdiff_t n, ptrdiff_t q, void *v
                 f[low + i] = (REAL)u[i];
         }
     }
+}
+
+/* e to the power of numbers, of which those above 0 are taken as 0, written over them. */
+static void OF(decay)(ptrdiff_t n, void *numbers)
+{
+    REAL *x = numbers;
+    for (ptrdiff_t i = 0; i < n; i++)
+        x[i] = OF(exp_of)(x[i] > 0 ? 0 : x[i]);
 }

@@ -83,7 +83,7 @@ class Loss(BaseEstimator, ABC):
         super().__init_subclass__(**kwargs)
         # a loss that computes otherwise than its parent does not have its form
         if "form" not in vars(cls) and {"_value", "_derivative", "_value_and_derivative"} & vars(cls).keys():
-            cls.form = Loss.form
+            cls.form = Loss.form  # type: ignore[method-assign]
 
     @abstractmethod
     def _value(self, u: np.ndarray) -> np.ndarray: ...

@@ -146,7 +146,7 @@ class TruncatedHuber(Huber):
     @property
     def form(self):
         delta, a, cut = float(self.delta), float(self.a), self.cut
-        within = [(-delta, 0, 0, 0.5 / delta)]
+        within: list[tuple[float, float, float, float]] = [(-delta, 0, 0, 0.5 / delta)]
         if cut > delta:
             within = [(-cut, -delta / 2, -1, 0), *within, (delta, -delta / 2, 1, 0)]
         # at the cuts themselves the slope is 0
