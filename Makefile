@@ -4,6 +4,8 @@ PYTHON := $(VENV)/bin/python
 # pick up large data sets that lie beside the project
 export UNISVM_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 
+#: what an installation is made from
+SOURCES := pyproject.toml setup.py $(wildcard src/unisvm/compiled/*.[ch])
 #: installed one by one for the benchmark, which says which of them are missing
 PEERS := scikit-learn-intelex thundersvm-cpu libsvm-official lightgbm falkon
 
@@ -45,22 +47,22 @@ $(PYTHON):
 	python3 -m venv $(VENV)
 	$(PYTHON) -m pip install --quiet --upgrade pip
 
-$(VENV)/for-demo: pyproject.toml | $(PYTHON)
+$(VENV)/for-demo: $(SOURCES) | $(PYTHON)
 	$(PYTHON) -m pip install --quiet --editable ".[cli,plot]"
 	touch $@
 
-$(VENV)/for-paper: pyproject.toml | $(PYTHON)
+$(VENV)/for-paper: $(SOURCES) | $(PYTHON)
 	$(PYTHON) -m pip install --quiet --editable ".[bench,baselines]"
 	touch $@
 
-$(VENV)/for-bench: pyproject.toml | $(PYTHON)
+$(VENV)/for-bench: $(SOURCES) | $(PYTHON)
 	$(PYTHON) -m pip install --quiet --editable ".[bench]"
 	for peer in $(PEERS); do $(PYTHON) -m pip install --quiet $$peer || echo "$$peer cannot be installed here"; done
 	touch $@
 
-$(VENV)/for-work: pyproject.toml | $(PYTHON)
+$(VENV)/for-work: $(SOURCES) | $(PYTHON)
 	$(PYTHON) -m pip install --quiet --editable ".[dev]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache dist
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache dist build src/*.egg-info src/unisvm/compiled/*.so

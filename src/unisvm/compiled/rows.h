@@ -8,11 +8,11 @@ enum { OF(LANES) = 32 / sizeof(REAL) };
 
 typedef const OF(vector) *OF(place);
 
-static inline REAL OF(sum)(OF(vector) v)
+static inline REAL OF(sum)(const OF(vector) *v)
 {
     REAL total = 0;
     for (int k = 0; k < OF(LANES); k += 2)
-        total += v[k] + v[k + 1];
+        total += (*v)[k] + (*v)[k + 1];
     return total;
 }
 
@@ -59,14 +59,14 @@ static void OF(products)(const REAL *restrict rows, int n, ptrdiff_t r, const RE
                 sums[k] += x * *(OF(place))(a + k * r + j);
         }
         for (int k = 0; k < ABREAST; k++)
-            f[i + k] = OF(sum)(sums[k]);
+            f[i + k] = OF(sum)(&sums[k]);
     }
     for (; i < n; i++) {
         const REAL *a = rows + i * r;
         OF(vector) sum = rest * *(OF(place))(a + tail.last);
         for (ptrdiff_t j = 0; j < tail.whole; j += OF(LANES))
             sum += *(OF(place))(dual + j) * *(OF(place))(a + j);
-        f[i] = OF(sum)(sum);
+        f[i] = OF(sum)(&sum);
     }
 }
 
