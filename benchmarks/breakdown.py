@@ -95,7 +95,7 @@ def compare(clock: Clock, threads: int, repeats: int = 9) -> tuple[float, float]
     for _ in range(repeats):
         read.append(read_seconds(objective.features, threads, 1))
         started = perf_counter()
-        objective._sweep(block, len(columns))
+        objective._sweep(block, len(columns), read_once=objective.reads_once(columns))
         sweep.append(perf_counter() - started)
     return float(np.median(read)), float(np.median(sweep))
 

@@ -133,7 +133,8 @@ class Objective:
     def __call__(self, W: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and gradients at W, whose j-th column belongs to the targets' column ``columns[j]``."""
         chosen = self._choose(columns)
-        correlation, (pulls, risk) = self._sweep(self._block(*self.to_dual(W), columns), len(columns))
+        block = self._block(*self.to_dual(W), columns)
+        correlation, (pulls, risk) = self._sweep(block, len(columns), read_once=self.reads_once(columns))
         gradient = -self.correlation(correlation, pulls, chosen.total)
         body = self._body(W)
         gradient[: len(body)] += 2 * chosen.penalty * body
@@ -216,8 +217,12 @@ class Objective:
     def _products(self, features: np.ndarray, dual: np.ndarray) -> np.ndarray:
         return np.dot(features, dual)
 
-    def _sweep(self, block, n_columns: int) -> list[np.ndarray]:
-        return self.rows.reduce(block, self.features, n_columns=n_columns)
+    def reads_once(self, columns: np.ndarray) -> bool:
+        """Whether a sweep over these columns reads the features from memory once, and not from the cache again."""
+        return len(columns) == 1 and compiled.computes(self._choose(columns).runs[0][0])
+
+    def _sweep(self, block, n_columns: int, *, read_once: bool = False) -> list[np.ndarray]:
+        return self.rows.reduce(block, self.features, n_columns=n_columns, read_once=read_once)
 
     def residuals(self, f: np.ndarray, y: np.ndarray) -> np.ndarray:
         """What the loss is a function of; it is written over f."""

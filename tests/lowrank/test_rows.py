@@ -61,6 +61,22 @@ def test_blocks_hold_about_the_same_bytes_whatever_their_width(store, monkeypatc
         assert highs[0] == length
 
 
+@pytest.mark.parametrize(("m", "once", "length"), [(10**4, False, 125), (10**4, True, 500), (1500, True, 150)])
+def test_blocks_that_are_read_once_are_longer_but_leave_shares_for_every_thread(store, monkeypatch, m, once, length):
+    monkeypatch.setattr(memory, "_BLOCK_BYTES", 2**14)
+    monkeypatch.setattr(memory, "_WORTH_SHARING", 0)
+    seen = []
+
+    def block(features, targets, weights):
+        seen.append(len(features))
+        return (features.sum(axis=0),)
+
+    features = np.random.RandomState(0).randn(m, 16)
+    (total,) = store(np.zeros((m, 2)), n_threads=2).reduce(block, features, read_once=once)
+    np.testing.assert_allclose(total, features.sum(axis=0))
+    assert set(seen) == {length}
+
+
 @pytest.mark.parametrize("m", SIZES)
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 @every_dtype

@@ -37,6 +37,11 @@ def is_available() -> bool:
     return _sweeps is not None
 
 
+def computes(loss: Loss) -> bool:
+    """Whether sweeps with this loss are compiled here."""
+    return is_available() and loss.form is not None
+
+
 class Known(NamedTuple):
     """A loss as the compiled code knows it."""
 

@@ -135,12 +135,13 @@ static void OF(sweep)(const struct loss *loss, ptrdiff_t n, ptrdiff_t r, const v
     sums[0] = sums[1] = 0;
     for (ptrdiff_t low = 0, unsummed = 0; low < n; low += tile) {
         int length = (int)(n - low < tile ? n - low : tile);
-        const REAL *ahead = rows + (low + tile) * r;
+        /* in the end the first rows are fetched again: there are no others */
+        const REAL *ahead = rows + (low + 2 * tile <= n ? low + tile : 0) * r;
         OF(products)(rows + low * r, length, r, dual, f, ahead);
         OF(pull_of)(loss, length, f, y + low, weights == NULL ? NULL : weights + low, intercept, sums, sums + 1);
         for (int i = 0; i < length; i++)
             own[i] = (REAL)f[i];
-        OF(gather)(rows + low * r, length, r, own, partial, ahead + tile / 2 * r);
+        OF(gather)(rows + low * r, length, r, own, partial, ahead + length / 2 * r);
         unsummed += length;
         /* long sums in double precision */
         if (unsummed >= MOST_UNSUMMED || low + tile >= n) {

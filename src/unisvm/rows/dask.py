@@ -219,10 +219,12 @@ class DaskRows:
         features: Features,
         n_columns: int = 1,
         n_sums: int | None = None,
+        *,
+        read_once: bool = False,
     ) -> list[np.ndarray]:
         """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision."""
         sent = send(block)
-        return joined([task(_reduce, built, sent, n_columns, n_sums) for built in features.blocks()], _add)
+        return joined([task(_reduce, built, sent, n_columns, n_sums, read_once) for built in features.blocks()], _add)
 
     def values(self, block: Callable[[np.ndarray], np.ndarray], features: Features, indices: np.ndarray) -> np.ndarray:
         """What `block` makes of the features of the rows of these numbers, in their order."""
@@ -308,8 +310,8 @@ def _build(store: MemoryRows, block: Sent, width: int) -> Built:
     return Built(store, store.build(block.content, width))
 
 
-def _reduce(built: Built, block: Sent, n_columns: int, n_sums: int | None) -> list[np.ndarray]:
-    return built.store.reduce(block.content, built.features, n_columns, n_sums)
+def _reduce(built: Built, block: Sent, n_columns: int, n_sums: int | None, read_once: bool) -> list[np.ndarray]:
+    return built.store.reduce(block.content, built.features, n_columns, n_sums, read_once=read_once)
 
 
 def _values(built: Built, block: Sent, indices: np.ndarray) -> np.ndarray:

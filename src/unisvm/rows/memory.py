@@ -19,8 +19,8 @@ from unisvm.rows.stored import StoredRows
 from unisvm.rows.threads import Stop, run
 
 # A block of features is read twice in a sweep, the second time from the cache; smaller blocks cost more in waiting
-# for the interpreter's lock than they gain.
-_BLOCK_BYTES = 5 * 2**20
+# for the interpreter's lock than they gain. What reads a block once can have so many times as much of it.
+_BLOCK_BYTES, _IF_READ_ONCE = 5 * 2**20, 4
 # With many columns, what is computed for a block must stay in the cache as well.
 _BLOCK_ENTRIES = 2**18
 # fewer multiplications are over before another thread has woken
@@ -213,19 +213,21 @@ class MemoryRows:
         features: np.ndarray | Scratch,
         n_columns: int = 1,
         n_sums: int | None = None,
+        *,
+        read_once: bool = False,
     ) -> list[np.ndarray]:
         """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision.
 
         The weights are a column, or None when every row counts once. `n_columns` is how many numbers a row is turned
-        into, which keeps the blocks small enough; `n_sums` is how many sums a block gives, by default one for each
-        feature and column.
+        into, which keeps the blocks small enough, as does reading them more than once; `n_sums` is how many sums a
+        block gives, by default one for each feature and column.
         """
 
         def part(low: int, high: int) -> tuple[np.ndarray, ...]:
             weights = None if self._all_count_once else self._visited_weights[low:high, None]
             return block(features[low:high], self._visited_targets[low:high], weights)
 
-        sums = self._visit(part, features.shape[1], n_columns, n_sums)
+        sums = self._visit(part, features.shape[1], n_columns, n_sums, _IF_READ_ONCE if read_once else 1)
         return [reduce(np.add, parts) for parts in zip(*sums, strict=True)]
 
     def values(
@@ -246,12 +248,14 @@ class MemoryRows:
         return np.concatenate(run([partial(part, low) for low in range(0, len(indices), length)], self.n_threads))
 
     def _visit(
-        self, block: Callable[[int, int], Any], width: int, n_columns: int = 1, n_sums: int | None = None
+        self, block: Callable[[int, int], Any], width: int, n_columns: int = 1, n_sums: int | None = None, times: int = 1
     ) -> list[Any]:
         """Run `block(low, high)` over all rows; the sums of what it returned, if anything, in the order of the rows."""
-        length = min(_BLOCK_BYTES // (width * self.dtype.itemsize), _BLOCK_ENTRIES // n_columns)
-        length = int(np.clip(length, 64, 2**16))
         n_threads = self.n_threads if self.n_rows * width * n_columns > _WORTH_SHARING else 1
+        length = min(_BLOCK_BYTES // (width * self.dtype.itemsize), _BLOCK_ENTRIES // n_columns)
+        # longer blocks must leave as many for every thread as it takes shares
+        length = max(length, min(times * length, self.n_rows // (n_threads * _SHARES_A_THREAD)))
+        length = int(np.clip(length, 64, 2**16))
         # every thread gets as many blocks, all of one length
         n_blocks = n_threads * max(-(-self.n_rows // (n_threads * length)), 1)
         length = max(-(-self.n_rows // n_blocks), 1)

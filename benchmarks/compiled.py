@@ -1,0 +1,83 @@
+"""What the compiled part is worth: whole fits with it and without it, one after the other, round by round.
+
+Run: python benchmarks/compiled.py [--tasks NAME ...] [--loss NAME] [--rank N] [--rounds N]. Needs UNISVM_DATA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import warnings
+from time import perf_counter
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from peers.systems import SYSTEMS
+from peers.tasks import REGRESSION, TASKS
+from unisvm import compiled
+
+
+class Part:
+    """The compiled part, which can be put aside."""
+
+    def __init__(self) -> None:
+        if not compiled.is_available():
+            raise SystemExit("The compiled part was not built here, or UNISVM_COMPILED=0 turns it off.")
+        self._module = compiled._sweeps
+
+    def use(self, wanted: bool) -> None:
+        compiled._sweeps = self._module if wanted else None
+
+
+def seconds(function, *arguments) -> float:
+    started = perf_counter()
+    function(*arguments)
+    return perf_counter() - started
+
+
+def score(task, model, X, y) -> str:
+    predicted = model.predict(X)
+    if task.kind == REGRESSION:
+        return f"RMSE {np.sqrt(np.mean((predicted - y) ** 2)):.4f}"
+    return f"{100 * np.mean(predicted == y):.2f} %"
+
+
+def compare(task, part: Part, rounds: int, chosen: dict) -> str:
+    """A line of the table: seconds of fits without it and with it, and how much faster fits, sweeps and predict are."""
+    X, y, X_test, y_test = task.prepare()
+    threads = min(2, os.cpu_count() or 1)
+    SYSTEMS["unisvm"].make(task, 1000, n_jobs=threads, **chosen).fit(X[:1000], y[:1000])
+    times = np.empty((2, 3, rounds))
+    said = ["", ""]
+    for k in range(rounds):
+        for wanted in (0, 1):
+            part.use(bool(wanted))
+            model = SYSTEMS["unisvm"].make(task, len(y), n_jobs=threads, **chosen)
+            fit = seconds(model.fit, X, y)
+            sweep = np.median(np.diff(model.history_["seconds"]))
+            times[wanted, :, k] = fit, sweep, seconds(model.predict, X_test)
+            said[wanted] = f"{score(task, model, X_test, y_test)} after {np.max(model.n_sweeps_)} sweeps"
+    part.use(True)
+    without, with_it = np.median(times, axis=2)
+    ratios = "".join(f"{ratio:>8.2f}x" for ratio in without / with_it)
+    return f"{task.name:<14}{without[0]:>8.2f}s{with_it[0]:>9.2f}s{ratios}   {', '.join(said)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", nargs="*", default=["a9a", "ijcnn1", "covtype", "board-1M"], choices=list(TASKS))
+    parser.add_argument("--loss")
+    parser.add_argument("--rank", type=int)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    chosen = {name: value for name, value in (("loss", options.loss), ("rank", options.rank)) if value}
+    part = Part()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    print(f"{'':<14}{'NumPy':>9}{'compiled':>10}{'a fit':>9}{'a sweep':>9}{'predict':>9}")
+    for name in options.tasks:
+        print(compare(TASKS[name], part, options.rounds, chosen), flush=True)
+
+
+if __name__ == "__main__":
+    main()
