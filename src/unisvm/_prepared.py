@@ -17,6 +17,8 @@ _WORTH_A_PILOT = 0.5
 # A majoriser from all rows is worth no more multiplications than this.
 _EXACT_GRAM_COST = 4e9
 _LEAST_SAMPLE = 1000
+# Rows a landmark in a sample at least, and fewer for many landmarks: a row more costs them as much as six sweeps.
+_ROWS_A_LANDMARK, _MANY_LANDMARKS, _ROWS_A_LANDMARK_OF_MANY = 5, 2000, 4
 
 
 class Landmarks(NamedTuple):
@@ -131,4 +133,5 @@ def bytes_of_moments(rows, rank: int) -> int:
 
 
 def _sample_size(m: int, r: int) -> int:
-    return max(int(np.clip(100 * m / r, 5 * r, 20 * r)), _LEAST_SAMPLE)
+    least = _ROWS_A_LANDMARK if r <= _MANY_LANDMARKS else _ROWS_A_LANDMARK_OF_MANY
+    return max(int(np.clip(100 * m / r, least * r, 20 * r)), _LEAST_SAMPLE)
