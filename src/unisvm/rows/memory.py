@@ -248,7 +248,12 @@ class MemoryRows:
         return np.concatenate(run([partial(part, low) for low in range(0, len(indices), length)], self.n_threads))
 
     def _visit(
-        self, block: Callable[[int, int], Any], width: int, n_columns: int = 1, n_sums: int | None = None, times: int = 1
+        self,
+        block: Callable[[int, int], Any],
+        width: int,
+        n_columns: int = 1,
+        n_sums: int | None = None,
+        times: int = 1,
     ) -> list[Any]:
         """Run `block(low, high)` over all rows; the sums of what it returned, if anything, in the order of the rows."""
         n_threads = self.n_threads if self.n_rows * width * n_columns > _WORTH_SHARING else 1
