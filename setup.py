@@ -8,7 +8,7 @@ setup(
             "unisvm.compiled._sweeps",
             ["src/unisvm/compiled/module.c"],
             depends=[f"src/unisvm/compiled/{name}.h" for name in ("kernels", "losses", "rows")],
-            # without the last two, comparisons and roots would keep loops from being vectorised
+            # with errno and floating-point traps to care for, loops would not be vectorised
             extra_compile_args=["-O3", "-fno-math-errno", "-fno-trapping-math"],
             optional=True,
         )

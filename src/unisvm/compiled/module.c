@@ -52,15 +52,14 @@ typedef void (*sweep_function)(const struct loss *, ptrdiff_t, ptrdiff_t, const 
                                const void *, double, void *, double *, double *);
 typedef void (*pulls_function)(const struct loss *, ptrdiff_t, ptrdiff_t, void *, const void *, int, const void *, int,
                                const void *, double *, double *);
-
 typedef void (*decay_function)(ptrdiff_t, void *);
 
 /* in single and in double precision */
 static sweep_function sweeps[2] = {sweep_single_anywhere, sweep_double_anywhere};
 static pulls_function many_pulls[2] = {pulls_single_anywhere, pulls_double_anywhere};
-
 static decay_function decays[2] = {decay_single_anywhere, decay_double_anywhere};
 
+/* of each form; parabolas have three each, and a place where the second and the following begin */
 static const ptrdiff_t fixed_parameters[N_FORMS] = {-1, 7, 4, 4, 1};
 
 /* What Python gave, as buffers; `held` of them must be released. */
@@ -75,7 +74,7 @@ static void release(struct given *given)
         PyBuffer_Release(&given->buffers[--given->held]);
 }
 
-/* The memory of a contiguous array, or NULL with an error; None gives NULL without one if it is allowed. */
+/* The memory of a contiguous array until `release`, or NULL with an error. */
 static Py_buffer *hold(struct given *given, PyObject *array, int flags)
 {
     Py_buffer *buffer = &given->buffers[given->held];
