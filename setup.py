@@ -7,7 +7,7 @@ setup(
         Extension(
             "unisvm.compiled._sweeps",
             ["src/unisvm/compiled/module.c"],
-            depends=[f"src/unisvm/compiled/{name}.h" for name in ("kernels", "losses", "rows")],
+            depends=[f"src/unisvm/compiled/{name}.h" for name in ("kernels", "exponentials", "losses", "rows", "columns")],
             # with errno and floating-point traps to care for, loops would not be vectorised
             extra_compile_args=["-O3", "-fno-math-errno", "-fno-trapping-math"],
             optional=True,

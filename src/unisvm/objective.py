@@ -145,54 +145,45 @@ class Objective:
         return self._added_by(dual, intercept, self._choose(columns))
 
     def _added_by(self, dual: np.ndarray, intercept: np.ndarray, chosen: Chosen) -> Callable[..., Any]:
-        if len(intercept) == 1:
-            return self._added_by_one(dual[:, 0], intercept[0], chosen)
-
-        known = [compiled.known(loss) for loss, _ in chosen.runs]
+        losses = compiled.known(chosen.runs)
+        with_numpy = self._added_by_one if len(intercept) == 1 else self._added_by_several
 
         def block(features, targets, weights):
             y, weights = chosen.select(targets, weights)
-            f = self._products(features, dual)
-            pulls, risks = sums = np.empty((2, f.shape[1]))
-            for (loss, run), form in zip(chosen.runs, known, strict=True):
-                # while they are in the cache
-                own_y, own_weights, u = _own(y, run), _own(weights, run), f[:, run]
-                if compiled.pulls(form, u, own_y, own_weights, intercept[run], self.margins, pulls[run], risks[run]):
-                    continue
-                u += intercept[run]
-                value, pull = loss.value_and_derivative(self.residuals(u, own_y))
-                risks[run] = _sum(_weighted(value, own_weights))
-                pull = _weighted(pull, own_weights)
-                # the residuals are not needed any more
-                np.multiply(pull, own_y if self.margins else 1, out=u)
-                pulls[run] = _sum(u)
-            return _gathered(features, f), sums
+            added = compiled.sweep(losses, features, y, weights, dual, intercept, self.margins)
+            return with_numpy(features, y, weights, dual, intercept, chosen) if added is None else added
 
         return block
 
-    def _added_by_one(self, dual: np.ndarray, intercept: np.floating, chosen: Chosen) -> Callable[..., Any]:
-        """As `_added_by` for one column, by compiled code, or with vectors: each operation between the products is an
-        occasion to wait for the interpreter's lock, and takes most of its time for anything but arithmetic."""
+    def _added_by_several(self, features, y, weights, dual, intercept, chosen: Chosen) -> tuple[np.ndarray, np.ndarray]:
+        f = self._products(features, dual)
+        pulls, risks = sums = np.empty((2, f.shape[1]))
+        for loss, run in chosen.runs:
+            # while they are in the cache
+            own_y, own_weights, u = _own(y, run), _own(weights, run), f[:, run]
+            u += intercept[run]
+            value, pull = loss.value_and_derivative(self.residuals(u, own_y))
+            risks[run] = _sum(_weighted(value, own_weights))
+            pull = _weighted(pull, own_weights)
+            # the residuals are not needed any more
+            np.multiply(pull, own_y if self.margins else 1, out=u)
+            pulls[run] = _sum(u)
+        return _gathered(features, f), sums
+
+    def _added_by_one(self, features, y, weights, dual, intercept, chosen: Chosen) -> tuple[np.ndarray, np.ndarray]:
+        """As `_added_by_several`, with vectors: each operation between the products is an occasion to wait for the
+        interpreter's lock, and takes most of its time for anything but arithmetic."""
         ((loss, _),) = chosen.runs
-        known, dual = compiled.known(loss), np.ascontiguousarray(dual)
-
-        def block(features, targets, weights):
-            y, weights = chosen.select(targets, weights)
-            y, weights = y[:, 0], None if weights is None else weights[:, 0]
-            added = compiled.sweep(known, features, y, weights, dual, intercept, self.margins)
-            if added is not None:
-                return added[0][:, None], np.array(added[1:])[:, None]
-            u = np.dot(features, dual)
-            u += intercept
-            value, pull = loss.value_and_derivative(self.residuals(u, y))
-            risk = _sum(_weighted(value, weights))
-            pull = _weighted(pull, weights)
-            if self.margins:
-                # the residuals are not needed any more
-                pull = np.multiply(pull, y, out=u)
-            return np.dot(pull, features)[:, None], np.array([[_sum(pull)], [risk]])
-
-        return block
+        y, weights = y[:, 0], None if weights is None else weights[:, 0]
+        u = np.dot(features, np.ascontiguousarray(dual[:, 0]))
+        u += intercept[0]
+        value, pull = loss.value_and_derivative(self.residuals(u, y))
+        risk = _sum(_weighted(value, weights))
+        pull = _weighted(pull, weights)
+        if self.margins:
+            # the residuals are not needed any more
+            pull = np.multiply(pull, y, out=u)
+        return np.dot(pull, features)[:, None], np.array([[_sum(pull)], [risk]])
 
     def values_along(self, W: np.ndarray, columns: np.ndarray, scales: np.ndarray) -> np.ndarray:
         """Values at each multiple of W, a row for each of `scales`: half a sweep for all of them."""
@@ -219,7 +210,7 @@ class Objective:
 
     def reads_once(self, columns: np.ndarray) -> bool:
         """Whether a sweep over these columns reads the features from memory once, and not from the cache again."""
-        return len(columns) == 1 and compiled.computes(self._choose(columns).runs[0][0])
+        return compiled.known(self._choose(columns).runs) is not None
 
     def _sweep(self, block, n_columns: int, *, read_once: bool = False) -> list[np.ndarray]:
         return self.rows.reduce(block, self.features, n_columns=n_columns, read_once=read_once)

@@ -6,6 +6,7 @@ The environment variable ``UNISVM_COMPILED=0`` turns it off.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -37,84 +38,73 @@ def is_available() -> bool:
     return _sweeps is not None
 
 
-def computes(loss: Loss) -> bool:
-    """Whether sweeps with this loss are compiled here."""
-    return is_available() and loss.form is not None
-
-
 class Known(NamedTuple):
-    """A loss as the compiled code knows it."""
+    """The losses of some columns as the compiled code knows them.
 
-    form: int
+    Attributes
+    ----------
+    table : ndarray of int64 of shape (n_losses, 3)
+        The form of each, how many columns it has, and how many parameters.
+    parameters : ndarray
+        Those of all losses.
+    """
+
+    table: np.ndarray
     parameters: np.ndarray
 
 
-def known(loss: Loss) -> Known | None:
-    """The loss for `sweep` and `pulls`; None if it has no form that the compiled code computes."""
-    if loss.form is None:
+def known(runs: Sequence[tuple[Loss, slice]]) -> Known | None:
+    """The losses of runs of columns for `sweep`; None if it does not compute one of them, or so many columns."""
+    forms = [loss.form for loss, _ in runs]
+    n_columns = [columns.stop - columns.start for _, columns in runs]
+    if None in forms or not _takes(sum(n_columns)):
         return None
-    return Known(_FORMS.index(loss.form.name), np.array(loss.form.parameters, dtype=np.float64))
+    entries = [(_FORMS.index(form.name), n, len(form.parameters)) for form, n in zip(forms, n_columns, strict=True)]
+    parameters = [parameter for form in forms for parameter in form.parameters]
+    return Known(np.array(entries, dtype=np.int64), np.array(parameters, dtype=np.float64))
 
 
 def sweep(
-    loss: Known | None,
+    losses: Known | None,
     features: np.ndarray,
     y: np.ndarray,
     weights: np.ndarray | None,
     dual: np.ndarray,
-    intercept: np.floating,
-    margins: bool,
-) -> tuple[np.ndarray, float, float] | None:
-    """What rows add to the gradient of one column, to that of its intercept, and to its risk; None if NumPy must tell.
-
-    Parameters
-    ----------
-    loss : Known or None
-    features : ndarray of shape (n_rows, n_features)
-    y, weights : ndarray of shape (n_rows,)
-        Every row counts once if the weights are None.
-    dual : ndarray of shape (n_features,)
-    intercept : float
-    margins : bool
-        Whether the residual is 1 − y f or y − f.
-    """
-    if loss is None or features.shape[1] < _LEAST_WIDTH or not _can_read(features, y, weights, dual):
-        return None
-    gradient = np.empty(features.shape[1])
-    pull, risk = _sweeps.sweep(features, y, weights, dual, float(intercept), *loss, margins, gradient)
-    return gradient, pull, risk
-
-
-def pulls(
-    loss: Known | None,
-    f: np.ndarray,
-    y: np.ndarray,
-    weights: np.ndarray | None,
     intercept: np.ndarray,
     margins: bool,
-    sums: np.ndarray,
-    risks: np.ndarray,
-) -> bool:
-    """Write what the rows of several columns pull over their values f, and their sums; False if nothing was done.
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """What rows add to the gradients of columns, and to those of their intercepts and to their risks.
+
+    None if NumPy must tell.
 
     Parameters
     ----------
-    loss : Known or None
-    f : ndarray of shape (n_rows, n_columns)
-        By columns; without the intercepts.
+    losses : Known or None
+    features : ndarray of shape (n_rows, n_features)
     y, weights : ndarray of shape (n_rows, n_columns) or (n_rows, 1)
-        By columns.
+        Every row counts once if the weights are None.
+    dual : ndarray of shape (n_features, n_columns)
     intercept : ndarray of shape (n_columns,)
     margins : bool
         Whether the residual is 1 − y f or y − f.
-    sums, risks : ndarray of shape (n_columns,)
-        What the rows of each column pull at its intercept, and what they cost.
+
+    Returns
+    -------
+    gradient : ndarray of shape (n_features, n_columns)
+    sums : ndarray of shape (2, n_columns)
     """
-    by_columns = f.T, y.T, None if weights is None else weights.T
-    if loss is None or not _can_read(*by_columns, intercept):
-        return False
-    _sweeps.pulls(*by_columns, intercept, *loss, margins, sums, risks)
-    return True
+    n_columns, n_features = len(intercept), features.shape[1]
+    # a worker of a cluster may be another machine than the one where the losses were known
+    if losses is None or n_features < _LEAST_WIDTH or not (_takes(n_columns) and _can_read(features)):
+        return None
+    if any(array is not None and array.dtype != features.dtype for array in (y, weights, dual, intercept)):
+        return None
+    shape = len(features), n_columns
+    y = np.broadcast_to(y, shape)
+    weights = None if weights is None else np.broadcast_to(weights, shape)
+    gradient, sums = np.empty((n_columns, n_features)), np.empty((2, n_columns))
+    _sweeps.sweep(features, y, weights, dual, np.ascontiguousarray(intercept), *losses, margins, gradient, sums)
+    return gradient.T, sums
 
 
 def decay(exponents: np.ndarray) -> bool:
@@ -125,8 +115,11 @@ def decay(exponents: np.ndarray) -> bool:
     return True
 
 
-def _can_read(first: np.ndarray, *others: np.ndarray | None) -> bool:
-    """Whether there is compiled code here, for arrays of this precision that lie in memory as it needs them."""
-    if _sweeps is None or first.dtype not in (np.float32, np.float64) or not first.flags.c_contiguous:
-        return False
-    return all(array is None or (array.dtype == first.dtype and array.flags.c_contiguous) for array in others)
+def _takes(n_columns: int) -> bool:
+    """Whether there is compiled code here for so many columns."""
+    return _sweeps is not None and (n_columns == 1 or _sweeps.several_columns)
+
+
+def _can_read(array: np.ndarray) -> bool:
+    """Whether there is compiled code here, for an array of this precision that lies in memory as it needs it."""
+    return _sweeps is not None and array.dtype in (np.float32, np.float64) and array.flags.c_contiguous

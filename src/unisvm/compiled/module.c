@@ -9,21 +9,44 @@
 #include <stdint.h>
 #include <string.h>
 
-/* rows side by side, most rows and bytes of features at a time, and rows whose sum has the precision of the features */
-enum { ABREAST = 4, CHUNK = 64, TILE_BYTES = 1 << 16, MOST_UNSUMMED = 256 };
+/* most rows and most losses at a time */
+enum { CHUNK = 96, PIECE = 512 };
+
+/* of one column: rows side by side, bytes of features at a time, and rows whose sum has the precision of the features */
+enum { ABREAST = 4, TILE_BYTES = 1 << 16, MOST_UNSUMMED = 256 };
+
+/* of several columns: features at a time, columns whose losses are found together, and rows whose sum is in their
+   precision */
+enum { PART = 512, MOST_TOGETHER = 64, MOST_UNSUMMED_OF_COLUMNS = 1024 };
 
 /* shorter rows do not fill a vector of single precision */
 enum { LEAST_WIDTH = 8 };
 
 enum form { PARABOLAS, SOFTPLUS, SATURATING, LOGARITHM, BIWEIGHT, N_FORMS };
 
-typedef double four __attribute__((vector_size(32), aligned(8), may_alias));
-
+/* The loss of so many columns. */
 struct loss {
-    int form;
-    int margins;
-    ptrdiff_t n_parameters;
+    int64_t form, n_columns, n_parameters;
     const double *parameters;
+};
+
+/* Numbers in rows and columns, wherever they lie; distances are counted in numbers. */
+struct matrix {
+    const void *start;
+    ptrdiff_t to_next_row, to_next_column;
+};
+
+/* What a sweep of q columns over n rows of r features is given, all in the precision of the features but for what it
+   writes: the gradient, a row for each column, and sums, of the pulls at the intercepts and of the risks. The weights
+   start at NULL if every row counts once. */
+struct sweep {
+    ptrdiff_t n, r, q, n_losses;
+    int margins;
+    const void *features, *intercept;
+    struct matrix y, weights, dual;
+    const struct loss *losses;
+    void *scratch;
+    double *gradient, *sums;
 };
 
 #define NAME(name) name##_anywhere
@@ -39,7 +62,9 @@ struct loss {
 #pragma GCC target("avx2,fma")
 #endif
 #define NAME(name) name##_avx2
+#define WITH_COLUMNS
 #include "kernels.h"
+#undef WITH_COLUMNS
 #undef NAME
 #if defined(__clang__)
 #pragma clang attribute pop
@@ -48,23 +73,27 @@ struct loss {
 #endif
 #endif
 
-typedef void (*sweep_function)(const struct loss *, ptrdiff_t, ptrdiff_t, const void *, const void *, const void *,
-                               const void *, double, void *, double *, double *);
-typedef void (*pulls_function)(const struct loss *, ptrdiff_t, ptrdiff_t, void *, const void *, int, const void *, int,
-                               const void *, double *, double *);
-typedef void (*decay_function)(ptrdiff_t, void *);
+struct kernels {
+    ptrdiff_t (*scratch_of_one)(ptrdiff_t, ptrdiff_t);
+    void (*sweep_one)(const struct sweep *);
+    /* NULL where BLAS is used for several columns */
+    ptrdiff_t (*scratch_of_columns)(ptrdiff_t, ptrdiff_t);
+    void (*sweep_columns)(const struct sweep *);
+    void (*decay)(ptrdiff_t, void *);
+};
 
 /* in single and in double precision */
-static sweep_function sweeps[2] = {sweep_single_anywhere, sweep_double_anywhere};
-static pulls_function many_pulls[2] = {pulls_single_anywhere, pulls_double_anywhere};
-static decay_function decays[2] = {decay_single_anywhere, decay_double_anywhere};
+static struct kernels kernels[2] = {
+    {scratch_of_one_single_anywhere, sweep_one_single_anywhere, NULL, NULL, decay_single_anywhere},
+    {scratch_of_one_double_anywhere, sweep_one_double_anywhere, NULL, NULL, decay_double_anywhere},
+};
 
 /* of each form; parabolas have three each, and a place where the second and the following begin */
 static const ptrdiff_t fixed_parameters[N_FORMS] = {-1, 7, 4, 4, 1};
 
 /* What Python gave, as buffers; `held` of them must be released. */
 struct given {
-    Py_buffer buffers[7];
+    Py_buffer buffers[9];
     int held;
 };
 
@@ -74,11 +103,11 @@ static void release(struct given *given)
         PyBuffer_Release(&given->buffers[--given->held]);
 }
 
-/* The memory of a contiguous array until `release`, or NULL with an error. */
+/* The memory of an array until `release`, or NULL with an error. */
 static Py_buffer *hold(struct given *given, PyObject *array, int flags)
 {
     Py_buffer *buffer = &given->buffers[given->held];
-    if (PyObject_GetBuffer(array, buffer, flags | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0)
+    if (PyObject_GetBuffer(array, buffer, flags | PyBUF_FORMAT) < 0)
         return NULL;
     given->held++;
     return buffer;
@@ -88,27 +117,6 @@ static int wrong(const char *what)
 {
     PyErr_Format(PyExc_ValueError, "%s", what);
     return -1;
-}
-
-/* Whether a buffer has so many numbers of a format. */
-static int has(const Py_buffer *buffer, ptrdiff_t n, const char *format)
-{
-    return strcmp(buffer->format, format) == 0 && buffer->len == n * buffer->itemsize;
-}
-
-static int take_loss(struct given *given, struct loss *loss, PyObject *parameters)
-{
-    Py_buffer *buffer = hold(given, parameters, PyBUF_SIMPLE);
-    if (buffer == NULL)
-        return -1;
-    ptrdiff_t n = buffer->len / (ptrdiff_t)sizeof(double);
-    if (loss->form < 0 || loss->form >= N_FORMS || !has(buffer, n, "d"))
-        return wrong("unknown form of loss, or parameters that are not double");
-    if (loss->form == PARABOLAS ? n < 3 || n % 4 != 3 : n != fixed_parameters[loss->form])
-        return wrong("wrong number of parameters for this form of loss");
-    loss->n_parameters = n;
-    loss->parameters = buffer->buf;
-    return 0;
 }
 
 /* "f" or "d", or NULL with an error. */
@@ -122,92 +130,131 @@ static const char *precision_of(const Py_buffer *buffer)
     return NULL;
 }
 
-PyDoc_STRVAR(sweep_doc, "sweep(features, y, weights, dual, intercept, form, parameters, margins, gradient)\n--\n\n"
-                        "What rows add to the gradient of one column, written into `gradient`; their pull and risk.");
+/* Take a contiguous array of so many numbers of a format; NULL with an error. */
+static void *take(struct given *given, PyObject *array, int flags, ptrdiff_t n, const char *format)
+{
+    Py_buffer *buffer = hold(given, array, flags | PyBUF_C_CONTIGUOUS);
+    if (buffer == NULL)
+        return NULL;
+    if (strcmp(buffer->format, format) != 0 || buffer->len != n * buffer->itemsize) {
+        wrong("arrays do not fit each other");
+        return NULL;
+    }
+    return buffer->buf;
+}
+
+static int take_matrix(struct given *given, struct matrix *matrix, PyObject *array, ptrdiff_t n_rows,
+                       ptrdiff_t n_columns, const char *format)
+{
+    Py_buffer *buffer = hold(given, array, PyBUF_STRIDES);
+    if (buffer == NULL)
+        return -1;
+    if (strcmp(buffer->format, format) != 0 || buffer->ndim != 2 || buffer->shape[0] != n_rows ||
+        buffer->shape[1] != n_columns || buffer->strides[0] % buffer->itemsize || buffer->strides[1] % buffer->itemsize)
+        return wrong("arrays do not fit each other");
+    matrix->start = buffer->buf;
+    matrix->to_next_row = buffer->strides[0] / buffer->itemsize;
+    matrix->to_next_column = buffer->strides[1] / buffer->itemsize;
+    return 0;
+}
+
+/* The losses of q columns, from a table of form, number of columns and number of parameters, and from the parameters
+   of all; NULL with an error. They must be freed. */
+static struct loss *take_losses(struct given *given, PyObject *table_, PyObject *parameters_, ptrdiff_t q,
+                                ptrdiff_t *n_losses)
+{
+    Py_buffer *table = hold(given, table_, PyBUF_C_CONTIGUOUS), *parameters;
+    if (table == NULL || (parameters = hold(given, parameters_, PyBUF_C_CONTIGUOUS)) == NULL)
+        return NULL;
+    if (table->ndim != 2 || table->shape[1] != 3 || table->itemsize != sizeof(int64_t) ||
+        strchr("lq", *table->format) == NULL || strcmp(parameters->format, "d") != 0) {
+        wrong("unknown form of loss, or parameters that are not double");
+        return NULL;
+    }
+    const int64_t *entry = table->buf;
+    const double *next = parameters->buf;
+    ptrdiff_t columns_left = q, parameters_left = parameters->len / (ptrdiff_t)sizeof(double);
+    *n_losses = table->shape[0];
+    struct loss *losses = PyMem_RawMalloc((*n_losses + 1) * sizeof(struct loss));
+    if (losses == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (ptrdiff_t k = 0; k < *n_losses; k++, entry += 3) {
+        struct loss loss = {entry[0], entry[1], entry[2], next};
+        if (loss.form < 0 || loss.form >= N_FORMS)
+            wrong("unknown form of loss");
+        else if (loss.form == PARABOLAS ? loss.n_parameters < 3 || loss.n_parameters % 4 != 3
+                                        : loss.n_parameters != fixed_parameters[loss.form])
+            wrong("wrong number of parameters for this form of loss");
+        else if (loss.n_columns < 1 || loss.n_columns > columns_left || loss.n_parameters > parameters_left)
+            wrong("forms of losses do not fit the columns");
+        if (PyErr_Occurred())
+            goto failed;
+        losses[k] = loss;
+        next += loss.n_parameters;
+        columns_left -= loss.n_columns;
+        parameters_left -= loss.n_parameters;
+    }
+    if (columns_left == 0 && parameters_left == 0)
+        return losses;
+    wrong("forms of losses do not fit the columns");
+failed:
+    PyMem_RawFree(losses);
+    return NULL;
+}
+
+PyDoc_STRVAR(sweep_doc,
+             "sweep(features, y, weights, dual, intercept, losses, parameters, margins, gradient, sums)\n--\n\n"
+             "Write what rows add to the gradients, pulls and risks of columns.");
 
 static PyObject *sweep(PyObject *self, PyObject *arguments)
 {
-    PyObject *features_, *y_, *weights_, *dual_, *parameters_, *gradient_, *result = NULL;
-    double intercept, sums[2];
-    struct loss loss;
+    PyObject *features_, *y_, *weights_, *dual_, *intercept_, *table_, *parameters_, *gradient_, *sums_;
+    PyObject *result = NULL;
     struct given given = {.held = 0};
-    void *scratch = NULL;
-    if (!PyArg_ParseTuple(arguments, "OOOOdiOpO", &features_, &y_, &weights_, &dual_, &intercept, &loss.form,
-                          &parameters_, &loss.margins, &gradient_))
+    struct sweep sweep = {.scratch = NULL};
+    struct loss *losses = NULL;
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOpOO", &features_, &y_, &weights_, &dual_, &intercept_, &table_,
+                          &parameters_, &sweep.margins, &gradient_, &sums_))
         return NULL;
-    Py_buffer *features, *y, *dual, *gradient, *weights = NULL;
-    if (take_loss(&given, &loss, parameters_) < 0 || (features = hold(&given, features_, PyBUF_SIMPLE)) == NULL ||
-        (y = hold(&given, y_, PyBUF_SIMPLE)) == NULL || (dual = hold(&given, dual_, PyBUF_SIMPLE)) == NULL ||
-        (gradient = hold(&given, gradient_, PyBUF_WRITABLE)) == NULL ||
-        (weights_ != Py_None && (weights = hold(&given, weights_, PyBUF_SIMPLE)) == NULL))
+    Py_buffer *features = hold(&given, features_, PyBUF_C_CONTIGUOUS), *intercept;
+    const char *precision = features == NULL ? NULL : precision_of(features);
+    if (precision == NULL || (intercept = hold(&given, intercept_, PyBUF_C_CONTIGUOUS)) == NULL)
         goto done;
-    const char *precision = precision_of(features);
-    if (precision == NULL)
-        goto done;
-    if (features->ndim != 2 || features->shape[1] < LEAST_WIDTH) {
-        wrong("features must be a matrix, at least eight wide");
+    if (features->ndim != 2 || features->shape[1] < LEAST_WIDTH || intercept->ndim != 1 ||
+        strcmp(intercept->format, precision) != 0) {
+        wrong("features must be a matrix, at least eight wide, and intercepts a vector");
         goto done;
     }
-    ptrdiff_t n = features->shape[0], r = features->shape[1];
-    if (!has(y, n, precision) || !has(dual, r, precision) || !has(gradient, r, "d") ||
-        (weights != NULL && !has(weights, n, precision))) {
-        wrong("arrays do not fit each other");
+    const struct kernels *chosen = &kernels[*precision == 'd'];
+    ptrdiff_t n = sweep.n = features->shape[0], r = sweep.r = features->shape[1], q = sweep.q = intercept->shape[0];
+    if (q < 1 || (q > 1 && chosen->sweep_columns == NULL)) {
+        wrong("so many columns are not swept here");
         goto done;
     }
-    scratch = PyMem_RawMalloc(r * sizeof(double));
-    if (scratch == NULL) {
+    sweep.features = features->buf;
+    sweep.intercept = intercept->buf;
+    if (take_matrix(&given, &sweep.y, y_, n, q, precision) < 0 ||
+        (weights_ != Py_None && take_matrix(&given, &sweep.weights, weights_, n, q, precision) < 0) ||
+        take_matrix(&given, &sweep.dual, dual_, r, q, precision) < 0 ||
+        (losses = take_losses(&given, table_, parameters_, q, &sweep.n_losses)) == NULL ||
+        (sweep.gradient = take(&given, gradient_, PyBUF_WRITABLE, q * r, "d")) == NULL ||
+        (sweep.sums = take(&given, sums_, PyBUF_WRITABLE, 2 * q, "d")) == NULL)
+        goto done;
+    sweep.losses = losses;
+    sweep.scratch = PyMem_RawMalloc((q > 1 ? chosen->scratch_of_columns : chosen->scratch_of_one)(r, q));
+    if (sweep.scratch == NULL) {
         PyErr_NoMemory();
         goto done;
     }
     Py_BEGIN_ALLOW_THREADS
-    sweeps[*precision == 'd'](&loss, n, r, features->buf, y->buf, weights == NULL ? NULL : weights->buf, dual->buf,
-                              intercept, scratch, gradient->buf, sums);
-    Py_END_ALLOW_THREADS
-    result = Py_BuildValue("dd", sums[0], sums[1]);
-done:
-    PyMem_RawFree(scratch);
-    release(&given);
-    return result;
-}
-
-PyDoc_STRVAR(pulls_doc, "pulls(values, y, weights, intercept, form, parameters, margins, pulls, risks)\n--\n\n"
-                        "Write what rows pull over their values, a row of the matrix for each column, and the sums.");
-
-static PyObject *pulls(PyObject *self, PyObject *arguments)
-{
-    PyObject *values_, *y_, *weights_, *intercept_, *parameters_, *pulls_, *risks_, *result = NULL;
-    struct loss loss;
-    struct given given = {.held = 0};
-    if (!PyArg_ParseTuple(arguments, "OOOOiOpOO", &values_, &y_, &weights_, &intercept_, &loss.form, &parameters_,
-                          &loss.margins, &pulls_, &risks_))
-        return NULL;
-    Py_buffer *values, *y, *intercept, *sums, *risks, *weights = NULL;
-    if (take_loss(&given, &loss, parameters_) < 0 || (values = hold(&given, values_, PyBUF_WRITABLE)) == NULL ||
-        (y = hold(&given, y_, PyBUF_SIMPLE)) == NULL || (intercept = hold(&given, intercept_, PyBUF_SIMPLE)) == NULL ||
-        (sums = hold(&given, pulls_, PyBUF_WRITABLE)) == NULL ||
-        (risks = hold(&given, risks_, PyBUF_WRITABLE)) == NULL ||
-        (weights_ != Py_None && (weights = hold(&given, weights_, PyBUF_SIMPLE)) == NULL))
-        goto done;
-    const char *precision = precision_of(values);
-    if (precision == NULL)
-        goto done;
-    if (values->ndim != 2) {
-        wrong("values must be a matrix");
-        goto done;
-    }
-    ptrdiff_t q = values->shape[0], n = values->shape[1];
-    int y_is_shared = has(y, n, precision), weights_are_shared = weights != NULL && has(weights, n, precision);
-    if (!(y_is_shared || has(y, q * n, precision)) || !has(intercept, q, precision) || !has(sums, q, "d") ||
-        !has(risks, q, "d") || !(weights == NULL || weights_are_shared || has(weights, q * n, precision))) {
-        wrong("arrays do not fit each other");
-        goto done;
-    }
-    Py_BEGIN_ALLOW_THREADS
-    many_pulls[*precision == 'd'](&loss, n, q, values->buf, y->buf, y_is_shared, weights == NULL ? NULL : weights->buf,
-                                  weights_are_shared, intercept->buf, sums->buf, risks->buf);
+    (q > 1 ? chosen->sweep_columns : chosen->sweep_one)(&sweep);
     Py_END_ALLOW_THREADS
     result = Py_NewRef(Py_None);
 done:
+    PyMem_RawFree(sweep.scratch);
+    PyMem_RawFree(losses);
     release(&given);
     return result;
 }
@@ -218,11 +265,11 @@ static PyObject *decay(PyObject *self, PyObject *numbers_)
 {
     PyObject *result = NULL;
     struct given given = {.held = 0};
-    Py_buffer *numbers = hold(&given, numbers_, PyBUF_WRITABLE);
+    Py_buffer *numbers = hold(&given, numbers_, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS);
     const char *precision = numbers == NULL ? NULL : precision_of(numbers);
     if (precision != NULL) {
         Py_BEGIN_ALLOW_THREADS
-        decays[*precision == 'd'](numbers->len / numbers->itemsize, numbers->buf);
+        kernels[*precision == 'd'].decay(numbers->len / numbers->itemsize, numbers->buf);
         Py_END_ALLOW_THREADS
         result = Py_NewRef(Py_None);
     }
@@ -232,7 +279,6 @@ static PyObject *decay(PyObject *self, PyObject *numbers_)
 
 static PyMethodDef methods[] = {
     {"sweep", sweep, METH_VARARGS, sweep_doc},
-    {"pulls", pulls, METH_VARARGS, pulls_doc},
     {"decay", decay, METH_O, decay_doc},
     {NULL, NULL, 0, NULL},
 };
@@ -242,15 +288,13 @@ static int choose(PyObject *module)
 #ifdef HAS_AVX2
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        sweeps[0] = sweep_single_avx2;
-        sweeps[1] = sweep_double_avx2;
-        many_pulls[0] = pulls_single_avx2;
-        many_pulls[1] = pulls_double_avx2;
-        decays[0] = decay_single_avx2;
-        decays[1] = decay_double_avx2;
+        kernels[0] = (struct kernels){scratch_of_one_single_avx2, sweep_one_single_avx2, scratch_of_columns_single_avx2,
+                                      sweep_columns_single_avx2, decay_single_avx2};
+        kernels[1] = (struct kernels){scratch_of_one_double_avx2, sweep_one_double_avx2, scratch_of_columns_double_avx2,
+                                      sweep_columns_double_avx2, decay_double_avx2};
     }
 #endif
-    return 0;
+    return PyModule_AddObjectRef(module, "several_columns", kernels[0].sweep_columns == NULL ? Py_False : Py_True);
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -1,4 +1,4 @@
-/* Sweeps over rows of features, and what rows of many columns pull.
+/* Sweeps over rows of features.
 
    Included for each kind of processor and each precision: REAL is float or double, and NAME and OF tell them apart. */
 
@@ -7,6 +7,19 @@ typedef REAL OF(vector) __attribute__((vector_size(32), aligned(sizeof(REAL)), m
 enum { OF(LANES) = 32 / sizeof(REAL) };
 
 typedef const OF(vector) *OF(place);
+
+/* The sum of n numbers in double precision, in four parts, since an addition waits for the one before. */
+static inline double OF(total)(int n, const REAL *numbers)
+{
+    double sums[4] = {0};
+    int i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int k = 0; k < 4; k++)
+            sums[k] += numbers[i + k];
+    for (; i < n; i++)
+        sums[0] += numbers[i];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
 
 static inline REAL OF(sum)(const OF(vector) *v)
 {
@@ -41,7 +54,7 @@ static inline void OF(fetch)(const REAL *soon, ptrdiff_t r, ptrdiff_t j)
 }
 
 /* The products of some rows of at least one vector with the coefficients. */
-static void OF(products)(const REAL *restrict rows, int n, ptrdiff_t r, const REAL *restrict dual, double *restrict f,
+static void OF(products)(const REAL *restrict rows, int n, ptrdiff_t r, const REAL *restrict dual, REAL *restrict f,
                          const REAL *ahead)
 {
     struct OF(tail) tail = OF(tail_of)(r);
@@ -95,86 +108,53 @@ static void OF(gather)(const REAL *restrict rows, int n, ptrdiff_t r, const REAL
             sums[j] += pull[i] * rows[i * r + j];
 }
 
-/* The losses of at most CHUNK rows with the values f, over which what they pull is written; adds to pull and risk. */
-static void OF(pull_of)(const struct loss *loss, int n, double *restrict f, const REAL *restrict y,
-                        const REAL *restrict weights, double intercept, double *pull, double *risk)
+static inline REAL OF(entry)(const struct matrix *matrix, ptrdiff_t row, ptrdiff_t column)
 {
-    double value[CHUNK];
-    if (loss->margins)
-        for (int i = 0; i < n; i++)
-            f[i] = 1 - y[i] * (f[i] + intercept);
-    else
-        for (int i = 0; i < n; i++)
-            f[i] = y[i] - (f[i] + intercept);
-    NAME(evaluate)(loss, n, f, value);
-    if (weights != NULL)
-        for (int i = 0; i < n; i++) {
-            value[i] *= weights[i];
-            f[i] *= weights[i];
-        }
-    if (loss->margins)
-        for (int i = 0; i < n; i++)
-            f[i] *= y[i];
-    *risk += NAME(total)(n, value);
-    *pull += NAME(total)(n, f);
+    return ((const REAL *)matrix->start)[row * matrix->to_next_row + column * matrix->to_next_column];
 }
 
-/* One column: what n rows add to the gradient on the r features, to that of the intercept and to the risk. */
-static void OF(sweep)(const struct loss *loss, ptrdiff_t n, ptrdiff_t r, const void *features, const void *targets,
-                      const void *row_weights, const void *coefficients, double intercept, void *scratch,
-                      double *gradient, double *sums)
+static ptrdiff_t OF(scratch_of_one)(ptrdiff_t r, ptrdiff_t q)
 {
-    const REAL *rows = features, *y = targets, *weights = row_weights, *dual = coefficients;
-    REAL *partial = scratch, own[CHUNK];
-    double f[CHUNK];
+    return 2 * q * r * (ptrdiff_t)sizeof(REAL);
+}
+
+/* One column: what the rows add to its gradient, to that of its intercept and to its risk. */
+static void OF(sweep_one)(const struct sweep *sweep)
+{
+    ptrdiff_t n = sweep->n, r = sweep->r;
+    const REAL *rows = sweep->features;
+    REAL *dual = sweep->scratch, *partial = dual + r, intercept = *(const REAL *)sweep->intercept;
+    REAL f[CHUNK], y[CHUNK], weights[CHUNK], value[CHUNK];
+    int weighted = sweep->weights.start != NULL;
     /* as many rows as stay in the nearest caches between the two products */
     ptrdiff_t tile = TILE_BYTES / (r * (ptrdiff_t)sizeof(REAL)) / ABREAST * ABREAST;
     tile = tile < ABREAST ? ABREAST : tile > CHUNK ? CHUNK : tile;
+    for (ptrdiff_t j = 0; j < r; j++)
+        dual[j] = OF(entry)(&sweep->dual, j, 0);
     memset(partial, 0, r * sizeof(REAL));
-    memset(gradient, 0, r * sizeof(double));
-    sums[0] = sums[1] = 0;
+    memset(sweep->gradient, 0, r * sizeof(double));
+    sweep->sums[0] = sweep->sums[1] = 0;
     for (ptrdiff_t low = 0, unsummed = 0; low < n; low += tile) {
         int length = (int)(n - low < tile ? n - low : tile);
         /* in the end the first rows are fetched again: there are no others */
         const REAL *ahead = rows + (low + 2 * tile <= n ? low + tile : 0) * r;
         OF(products)(rows + low * r, length, r, dual, f, ahead);
-        OF(pull_of)(loss, length, f, y + low, weights == NULL ? NULL : weights + low, intercept, sums, sums + 1);
-        for (int i = 0; i < length; i++)
-            own[i] = (REAL)f[i];
-        OF(gather)(rows + low * r, length, r, own, partial, ahead + length / 2 * r);
+        for (int i = 0; i < length; i++) {
+            f[i] += intercept;
+            y[i] = OF(entry)(&sweep->y, low + i, 0);
+            weights[i] = weighted ? OF(entry)(&sweep->weights, low + i, 0) : 1;
+        }
+        OF(pull)(sweep->losses, sweep->margins, length, y, weighted ? weights : NULL, f, value);
+        sweep->sums[0] += OF(total)(length, f);
+        sweep->sums[1] += OF(total)(length, value);
+        OF(gather)(rows + low * r, length, r, f, partial, ahead + length / 2 * r);
         unsummed += length;
         /* long sums in double precision */
         if (unsummed >= MOST_UNSUMMED || low + tile >= n) {
             for (ptrdiff_t j = 0; j < r; j++)
-                gradient[j] += partial[j];
+                sweep->gradient[j] += partial[j];
             memset(partial, 0, r * sizeof(REAL));
             unsummed = 0;
-        }
-    }
-}
-
-/* Several columns: what each of their rows pulls, over the values f, with the sums of the pulls and of the risks.
-
-   Columns lie one after the other; those of the targets and of the weights may be shared by all. */
-static void OF(pulls)(const struct loss *loss, ptrdiff_t n, ptrdiff_t q, void *values, const void *targets,
-                      int targets_are_shared, const void *row_weights, int weights_are_shared,
-                      const void *intercepts, double *pulls, double *risks)
-{
-    const REAL *intercept = intercepts;
-    for (ptrdiff_t j = 0; j < q; j++) {
-        REAL *f = (REAL *)values + j * n;
-        const REAL *y = (const REAL *)targets + (targets_are_shared ? 0 : j * n);
-        const REAL *weights = row_weights == NULL ? NULL : (const REAL *)row_weights + (weights_are_shared ? 0 : j * n);
-        pulls[j] = risks[j] = 0;
-        for (ptrdiff_t low = 0; low < n; low += CHUNK) {
-            int length = (int)(n - low < CHUNK ? n - low : CHUNK);
-            double u[CHUNK];
-            for (int i = 0; i < length; i++)
-                u[i] = f[low + i];
-            OF(pull_of)(loss, length, u, y + low, weights == NULL ? NULL : weights + low, intercept[j], pulls + j,
-                        risks + j);
-            for (int i = 0; i < length; i++)
-                f[low + i] = (REAL)u[i];
         }
     }
 }

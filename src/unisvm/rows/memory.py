@@ -257,9 +257,12 @@ class MemoryRows:
     ) -> list[Any]:
         """Run `block(low, high)` over all rows; the sums of what it returned, if anything, in the order of the rows."""
         n_threads = self.n_threads if self.n_rows * width * n_columns > _WORTH_SHARING else 1
-        length = min(_BLOCK_BYTES // (width * self.dtype.itemsize), _BLOCK_ENTRIES // n_columns)
-        # longer blocks must leave as many for every thread as it takes shares
-        length = max(length, min(times * length, self.n_rows // (n_threads * _SHARES_A_THREAD)))
+        length = times * _BLOCK_BYTES // (width * self.dtype.itemsize)
+        if times > 1:
+            # longer blocks must leave as many for every thread as it takes shares
+            length = min(length, max(length // times, self.n_rows // (n_threads * _SHARES_A_THREAD)))
+        else:
+            length = min(length, _BLOCK_ENTRIES // n_columns)
         length = int(np.clip(length, 64, 2**16))
         # every thread gets as many blocks, all of one length
         n_blocks = n_threads * max(-(-self.n_rows // (n_threads * length)), 1)
