@@ -158,7 +158,9 @@ class GridObjective(Objective):
             for rows in map(slice, ends[:-1], ends[1:]):
                 used, added_by = part(counts[rows], alike)
                 if len(used):
-                    gradient, of_rows = added_by(features[rows], targets[rows], None if weights is None else weights[rows])
+                    gradient, of_rows = added_by(
+                        features[rows], targets[rows], None if weights is None else weights[rows]
+                    )
                     gathered[:, used] += gradient
                     sums[:, used] += of_rows
             return gathered, sums

@@ -24,101 +24,129 @@ def test_it_is_built_where_there_is_a_compiler():
     assert compiled.is_available() or shutil.which(compiler) is None
 
 
+def known(loss, n_columns=1):
+    return compiled.known([(loss, slice(0, n_columns))])
+
+
 def expected(loss, F, y, weights, dual, intercept, margins):
-    """The gradient on the features, the pull at the intercept and the risk, without any care for speed."""
+    """The gradients on the features, and the pulls at the intercepts and the risks, without any care for speed."""
     F, y, dual = F.astype(float), y.astype(float), dual.astype(float)
-    f = F @ dual + float(intercept)
-    weights = np.ones(len(y)) if weights is None else weights.astype(float)
+    f = F @ dual + intercept.astype(float)
+    weights = np.ones_like(y) if weights is None else weights.astype(float)
     u = 1 - y * f if margins else y - f
     pull = weights * loss.derivative(u) * (y if margins else 1)
-    return F.T @ pull, pull.sum(), (weights * loss.value(u)).sum()
+    return F.T @ pull, np.array([pull.sum(axis=0), (weights * loss.value(u)).sum(axis=0)])
 
 
-def problem(n, r, dtype, *, margins, seed=0):
+def problem(n, r, dtype, *, margins, n_columns=1, shared=False, seed=0):
     rng = np.random.RandomState(seed)
     F = rng.uniform(size=(n, r)).astype(dtype)
-    y = (rng.choice([-1, 1], n) if margins else 3 * rng.randn(n)).astype(dtype)
-    dual = (3 * rng.randn(r) / np.sqrt(r)).astype(dtype)
-    return F, y, rng.uniform(0.2, 3.0, n).astype(dtype), dual, dtype(0.3)
+    shape = n, 1 if shared else n_columns
+    y = (rng.choice([-1, 1], shape) if margins else 3 * rng.randn(*shape)).astype(dtype)
+    dual = (3 * rng.randn(r, n_columns) / np.sqrt(r)).astype(dtype)
+    weights = rng.uniform(0.2, 3.0, shape).astype(dtype)
+    return F, y, weights, dual, np.linspace(-0.3, 0.3, n_columns).astype(dtype)
 
 
 def is_cut(loss, F, y, dual, intercept, margins):
     """Rows so near a jump of the slope that rounding may put them on its other side."""
     if not loss.has_jumps:
         return np.zeros(len(y), dtype=bool)
-    f = F.astype(float) @ dual.astype(float) + float(intercept)
+    f = F.astype(float) @ dual.astype(float) + intercept.astype(float)
     u = 1 - y * f if margins else y - f
     near = 1e-4
-    return np.abs(loss.derivative(u + near) - loss.derivative(u - near)) > 10 * near * loss.A
+    return (np.abs(loss.derivative(u + near) - loss.derivative(u - near)) > 10 * near * loss.A).any(axis=1)
 
 
 @needs_it
 @each_case()
 @in_both_precisions
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_sweep_of_every_loss(case, dtype, weighted):
+@pytest.mark.parametrize(("n_columns", "shared"), [(1, False), (3, False), (3, True)])
+def test_a_sweep_of_every_loss(case, dtype, weighted, n_columns, shared):
     margins = CLASSIFICATION in case.loss.tasks
-    F, y, weights, dual, intercept = problem(333, 21, dtype, margins=margins)
+    F, y, weights, dual, intercept = problem(333, 21, dtype, margins=margins, n_columns=n_columns, shared=shared)
     kept = ~is_cut(case.loss, F, y, dual, intercept, margins)
     assert kept.sum() > 300
     F, y, weights = F[kept], y[kept], weights[kept] if weighted else None
-    found = compiled.sweep(compiled.known(case.loss), F, y, weights, dual, intercept, margins)
+    found = compiled.sweep(known(case.loss, n_columns), F, y, weights, dual, intercept, margins)
     for ours, theirs in zip(found, expected(case.loss, F, y, weights, dual, intercept, margins), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=TOLERANCE[dtype] * len(y) * max(1, case.loss.A))
 
 
 @needs_it
 @in_both_precisions
-@pytest.mark.parametrize("r", [8, 9, 15, 16, 17, 100, 1003, 20_000])
-@pytest.mark.parametrize("n", [0, 1, 3, 4, 63, 65, 700])
-def test_rows_and_features_of_any_number(n, r, dtype):
+@pytest.mark.parametrize("r", [8, 9, 15, 16, 17, 24, 100, 512, 1003, 1024, 20_000])
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 63, 97, 700])
+@pytest.mark.parametrize("n_columns", [1, 2, 8, 21])
+def test_rows_features_and_columns_of_any_number(n, r, n_columns, dtype):
     if n * r > 10**6:
         n = 5
     loss = losses.SquaredHinge()
-    given = problem(n, r, dtype, margins=True)
-    found = compiled.sweep(compiled.known(loss), *given, True)
+    given = problem(n, r, dtype, margins=True, n_columns=n_columns)
+    found = compiled.sweep(known(loss, n_columns), *given, True)
     for ours, theirs in zip(found, expected(loss, *given, True), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=TOLERANCE[dtype] * (n + 1) * np.sqrt(r))
 
 
 @needs_it
-@each_case()
 @in_both_precisions
-@pytest.mark.parametrize("shared", [False, True])
-def test_pulls_of_several_columns(case, dtype, shared):
-    rng = np.random.RandomState(0)
-    margins, n, q = CLASSIFICATION in case.loss.tasks, 130, 3
-    f = np.asfortranarray(3 * rng.randn(n, q).astype(dtype))
-    wide = 1 if shared else q
-    y = np.asfortranarray((np.sign(rng.randn(n, wide)) if margins else rng.randn(n, wide)).astype(dtype))
-    weights = np.asfortranarray(rng.uniform(size=(n, wide)).astype(dtype))
-    intercept = rng.randn(q).astype(dtype)
-    u = f.astype(float) + intercept
-    u = 1 - y * u if margins else y - u
-    kept = np.ones_like(u, dtype=bool)
-    if case.loss.has_jumps:
-        kept = np.abs(case.loss.derivative(u + 1e-4) - case.loss.derivative(u - 1e-4)) <= 1e-3 * case.loss.A
-    pull = weights * case.loss.derivative(u) * (y if margins else 1)
-    sums, risks = np.empty((2, q))
-    assert compiled.pulls(compiled.known(case.loss), f, y, weights, intercept, margins, sums, risks)
-    largest = TOLERANCE[dtype] * max(1, case.loss.A)
-    np.testing.assert_allclose(f[kept], pull[kept], rtol=0, atol=10 * largest)
-    np.testing.assert_allclose(risks, (weights * case.loss.value(u)).sum(axis=0), rtol=10 * TOLERANCE[dtype])
-    if kept.all():
-        np.testing.assert_allclose(sums, pull.sum(axis=0), rtol=0, atol=n * largest)
+def test_long_sums_are_in_double_precision(dtype):
+    n, q = 200_000, 5
+    F, y = np.full((n, 8), 0.1, dtype), np.ones((n, 1), dtype)
+    found, _ = compiled.sweep(
+        known(losses.LeastSquares(), q), F, y, None, np.zeros((8, q), dtype), np.zeros(q, dtype), True
+    )
+    np.testing.assert_allclose(found, 2 * n * float(dtype(0.1)), rtol=5e-6 if dtype == np.float32 else 1e-12)
+
+
+@needs_it
+@in_both_precisions
+def test_columns_of_several_losses_however_targets_lie(dtype):
+    runs = [
+        (losses.SquaredHinge(), slice(0, 3)),
+        (losses.Saturating(), slice(3, 73)),
+        (losses.SmoothHinge(), slice(73, 75)),
+    ]
+    F, y, weights, dual, intercept = problem(250, 40, dtype, margins=True, n_columns=75)
+    found = compiled.sweep(compiled.known(runs), F, y, weights, dual, intercept, True)
+    for loss, run in runs:
+        own = expected(loss, F, y[:, run], weights[:, run], dual[:, run], intercept[run], True)
+        for ours, theirs in zip(found, own, strict=True):
+            np.testing.assert_allclose(ours[:, run], theirs, rtol=0, atol=TOLERANCE[dtype] * len(y) * loss.A)
+    others = np.asfortranarray(y), np.repeat(weights, 2, axis=1)[:, ::2], np.asfortranarray(dual)
+    again = compiled.sweep(compiled.known(runs), F, others[0], others[1], others[2], np.repeat(intercept, 2)[::2], True)
+    for ours, theirs in zip(again, found, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 @needs_it
 @each_case()
-def test_residuals_that_are_far_off_or_not_a_number(case):
-    u = np.array([1e12, -1e12, 1e30, -1e30, 0.0])
-    f, sums, risks = np.asfortranarray(-u[:, None]), np.empty(1), np.empty(1)
-    assert compiled.pulls(compiled.known(case.loss), f, np.zeros((5, 1)), None, np.zeros(1), False, sums, risks)
-    np.testing.assert_allclose(f[:, 0], case.loss.derivative(u), rtol=1e-12, atol=1e-12)
-    assert risks[0] == pytest.approx(case.loss.value(u).sum(), rel=1e-12)
-    f[:, 0] = np.nan
-    compiled.pulls(compiled.known(case.loss), f, np.zeros((5, 1)), None, np.zeros(1), False, sums, risks)
-    assert np.isnan(risks[0])
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_residuals_that_are_far_off_or_not_a_number(case, n_columns):
+    loss = known(case.loss, n_columns)
+    dual, intercept = np.zeros((8, n_columns)), np.zeros(n_columns)
+    dual[0] = 1
+    for u in (1e12, -1e12, 1e30, -1e30, 0.0):
+        F = np.eye(1, 8) * -u
+        _, (pulls, risks) = compiled.sweep(loss, F, np.zeros((1, 1)), None, dual, intercept, False)
+        np.testing.assert_allclose(pulls, case.loss.derivative(u), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(risks, case.loss.value(u), rtol=1e-12, atol=1e-15)
+    _, (_, risks) = compiled.sweep(loss, np.full((1, 8), np.nan), np.zeros((1, 1)), None, dual, intercept, False)
+    assert np.isnan(risks).all()
+
+
+@needs_it
+@each_case()
+def test_residuals_that_are_far_off_in_single_precision(case):
+    dual = np.eye(8, 1, dtype=np.float32)
+    for u in np.float32([1e12, -1e12, 1e30, -1e30]):
+        F = np.eye(1, 8, dtype=np.float32) * -u
+        given = F, np.zeros((1, 1), np.float32), None, dual, np.zeros(1, np.float32)
+        _, (pull, risk) = compiled.sweep(known(case.loss), *given, False)
+        value = case.loss.value(float(u))
+        np.testing.assert_allclose(pull, case.loss.derivative(float(u)), rtol=1e-5, atol=1e-5)
+        assert risk == pytest.approx(value, rel=1e-5) or (np.isinf(risk).all() and value > 1e38)
 
 
 @needs_it
@@ -136,53 +164,89 @@ def test_exponentials(dtype, lowest):
 
 @needs_it
 def test_what_it_cannot_read_is_left_to_numpy():
-    F, y, weights, dual, intercept = problem(50, 20, np.float64, margins=True)
-    known = compiled.known(losses.Saturating())
-    assert compiled.sweep(known, F, y, weights, dual, intercept, True) is not None
+    F, y, weights, dual, intercept = problem(50, 20, np.float64, margins=True, n_columns=2)
+    form = known(losses.Saturating(), 2)
+    assert compiled.sweep(form, F, y, weights, dual, intercept, True) is not None
     for wrong in (
         (np.asfortranarray(F), y, weights, dual),
         (F.astype(np.float32), y, weights, dual),
-        (F, y[::-1], weights, dual),
         (F, y, weights.astype(np.float32), dual),
         (F[:, :7].copy(), y, weights, dual[:7]),
         (F.astype(int), y.astype(int), weights.astype(int), dual.astype(int)),
     ):
-        assert compiled.sweep(known, *wrong, intercept, True) is None
+        assert compiled.sweep(form, *wrong, intercept, True) is None
     mine = losses.custom(lambda u: u**2 / (1 + u**2), lambda u: 2 * u / (1 + u**2) ** 2, task="regression")
-    assert compiled.known(mine) is None
+    assert known(mine) is None
+    assert compiled.known([(losses.Saturating(), slice(0, 1)), (mine, slice(1, 2))]) is None
     assert compiled.sweep(None, F, y, weights, dual, intercept, True) is None
-    # by rows instead of by columns
-    f, sums = np.zeros((50, 3)), np.zeros(3)
-    assert not compiled.pulls(known, f, y[:, None], None, np.zeros(3), True, sums, sums)
 
 
 @needs_it
-def test_arrays_that_do_not_fit_are_refused():
+def test_several_columns_are_left_to_blas_where_the_processor_is_unknown(monkeypatch):
+    F, y, weights, dual, intercept = problem(50, 20, np.float64, margins=True, n_columns=2)
+    form = known(losses.Saturating(), 2)
+    monkeypatch.setattr(compiled._sweeps, "several_columns", False)
+    assert known(losses.Saturating(), 2) is None
+    assert known(losses.Saturating(), 1) is not None
+    # as on a worker of a cluster, if the client's processor is known
+    assert compiled.sweep(form, F, y, weights, dual, intercept, True) is None
+
+
+@needs_it
+@pytest.mark.parametrize("q", [1, 2])
+def test_arrays_that_do_not_fit_are_refused(q):
     from unisvm.compiled import _sweeps
 
-    F, y, weights, dual, _ = problem(50, 20, np.float64, margins=True)
-    gradient, form = np.empty(20), compiled.known(losses.Saturating())
+    F, y, weights, dual, intercept = problem(50, 20, np.float64, margins=True, n_columns=q)
+    gradient, sums, (table, parameters) = np.empty((q, 20)), np.empty((2, q)), known(losses.Saturating(), q)
 
-    def sweep(F=F, y=y, weights=weights, dual=dual, form=form, gradient=gradient):
-        _sweeps.sweep(F, y, weights, dual, 0.0, *form, True, gradient)
+    def sweep(
+        F=F,
+        y=y,
+        weights=weights,
+        dual=dual,
+        b=intercept,
+        table=table,
+        parameters=parameters,
+        gradient=gradient,
+        sums=sums,
+    ):
+        _sweeps.sweep(F, y, weights, dual, b, table, parameters, True, gradient, sums)
+
+    def changed(place, value):
+        other = table.copy()
+        other[0, place] = value
+        return other
 
     sweep()
     for wrong in (
         {"F": F.ravel()},
-        {"F": F[:, :7].copy(), "dual": dual[:7], "gradient": np.empty(7)},
+        {"F": F[:, :7].copy(), "dual": dual[:7], "gradient": np.empty((q, 7))},
         {"y": y[:49]},
+        {"y": y[:, 0]},
         {"y": y.astype(np.float32)},
         {"weights": weights[:49]},
         {"dual": dual[:19]},
-        {"gradient": np.empty(19)},
-        {"gradient": np.empty(20, np.float32)},
-        {"form": (5, form.parameters)},
-        {"form": (-1, form.parameters)},
-        {"form": (2, form.parameters[:3])},
-        {"form": (0, form.parameters)},
-        {"form": (2, form.parameters.astype(np.float32))},
+        {"b": intercept[:0]},
+        {"b": intercept.astype(np.float32)},
+        {"gradient": np.empty((q, 19))},
+        {"gradient": np.empty((q, 20), np.float32)},
+        {"sums": np.empty((1, q))},
+        {"table": changed(0, 5)},
+        {"table": changed(0, -1)},
+        {"table": changed(0, 0)},
+        {"table": changed(1, q + 1)},
+        {"table": changed(1, 0)},
+        {"table": changed(2, 3)},
+        {"table": table[:0]},
+        {"table": table.astype(np.float64)},
+        {"table": table.astype(np.int32)},
+        {"table": np.repeat(table, 2, axis=0)},
+        {"parameters": parameters[:3]},
+        {"parameters": np.repeat(parameters, 2)},
+        {"parameters": parameters.astype(np.float32)},
     ):
-        with pytest.raises(ValueError, match=r"fit|form|matrix|wide"):
+        with pytest.raises(ValueError, match=r"fit|form|matrix|wide|columns"):
             sweep(**wrong)
     with pytest.raises((ValueError, BufferError)):
         sweep(F=np.asfortranarray(F))

@@ -196,7 +196,7 @@ static void OF(sweep_columns)(const struct sweep *sweep)
         OF(gather_columns)(rows + low * r, length, r, f, width, q, partial, ahead);
         unsummed += length;
         /* long sums in double precision */
-        if (unsummed >= MOST_UNSUMMED_OF_COLUMNS || low + CHUNK >= n) {
+        if (unsummed >= MOST_UNSUMMED || low + CHUNK >= n) {
             for (c = 0; c < q; c++)
                 for (ptrdiff_t j = 0; j < r; j++)
                     sweep->gradient[c * r + j] += partial[c * stride + j];

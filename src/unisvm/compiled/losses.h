@@ -61,13 +61,12 @@ static void OF(softplus)(const double *parameters, int n, REAL *restrict u, REAL
         u[i] = slope[i];
 }
 
-/* With w = g^c/b and g = max(u, 0), or |u| if it is for both signs: a (1 - exp(-w)), or a log(1 + w). */
-static void OF(powers)(const double *parameters, int of_log, int n, REAL *restrict u, REAL *restrict value)
+/* a (1 - exp(-w)) with w = g^c/b and g = max(u, 0), or |u| if it is for both signs, from a, b, c and 1 for both. */
+static void OF(saturating)(const double *parameters, int n, REAL *restrict u, REAL *restrict value)
 {
     double exact_c = parameters[2], largest_w = sizeof(REAL) == sizeof(float) ? 1e30 : 1e250;
     REAL a = (REAL)parameters[0], b = (REAL)parameters[1], c = (REAL)exact_c, both = (REAL)parameters[3];
-    REAL most = (REAL)pow(largest_w * b, 1 / exact_c), scale = 1 / b;
-    REAL slope[PIECE], w[PIECE], sign[PIECE];
+    REAL most = (REAL)pow(largest_w * b, 1 / exact_c), scale = 1 / b, slope[PIECE], sign[PIECE];
     for (int i = 0; i < n; i++) {
         REAL g = u[i] < 0 ? -both * u[i] : u[i];
         sign[i] = u[i] < 0 ? -both : 1;
@@ -82,19 +81,33 @@ static void OF(powers)(const double *parameters, int of_log, int n, REAL *restri
     else
         for (int i = 0; i < n; i++)
             slope[i] = (REAL)pow(u[i], exact_c - 1);
-    for (int i = 0; i < n; i++)
-        w[i] = slope[i] * u[i] * scale;
-    if (of_log)
-        for (int i = 0; i < n; i++) {
-            value[i] = a * OF(log1p_of)(w[i]);
-            u[i] = sign[i] * (a * c / b) * slope[i] / (1 + w[i]);
-        }
+    for (int i = 0; i < n; i++) {
+        REAL left = OF(exp_of)(-slope[i] * u[i] * scale);
+        value[i] = a - a * left;
+        u[i] = sign[i] * (a * c / b) * (slope[i] * left);
+    }
+}
+
+/* a log(1 + w) of the same w, in double precision: it grows on where w is too large for single. */
+static void OF(logarithm)(const double *parameters, int n, REAL *restrict u, REAL *restrict value)
+{
+    double a = parameters[0], b = parameters[1], c = parameters[2], both = parameters[3], most = pow(1e250 * b, 1 / c);
+    double g[PIECE], slope[PIECE];
+    for (int i = 0; i < n; i++) {
+        double x = u[i] < 0 ? -both * u[i] : u[i];
+        g[i] = x > most ? most : x;
+    }
+    if (c == 2)
+        for (int i = 0; i < n; i++)
+            slope[i] = g[i];
     else
-        for (int i = 0; i < n; i++) {
-            REAL left = OF(exp_of)(-w[i]);
-            value[i] = a - a * left;
-            u[i] = sign[i] * (a * c / b) * (slope[i] * left);
-        }
+        for (int i = 0; i < n; i++)
+            slope[i] = pow(g[i], c - 1);
+    for (int i = 0; i < n; i++) {
+        double w = slope[i] * g[i] / b;
+        value[i] = (REAL)(a * NAME(log1p_of_double)(w));
+        u[i] = (REAL)((u[i] < 0 ? -both : 1) * (a * c / b) * slope[i] / (1 + w));
+    }
 }
 
 /* (c^2/6) (1 - max(1 - u^2/c^2, 0)^3). */
@@ -126,10 +139,10 @@ static void OF(evaluate)(const struct loss *loss, int n, REAL *restrict u, REAL 
         OF(softplus)(loss->parameters, n, u, value);
         break;
     case SATURATING:
-        OF(powers)(loss->parameters, 0, n, u, value);
+        OF(saturating)(loss->parameters, n, u, value);
         break;
     case LOGARITHM:
-        OF(powers)(loss->parameters, 1, n, u, value);
+        OF(logarithm)(loss->parameters, n, u, value);
         break;
     case BIWEIGHT:
         OF(biweight)((REAL)loss->parameters[0], n, u, value);

@@ -9,15 +9,14 @@
 #include <stdint.h>
 #include <string.h>
 
-/* most rows and most losses at a time */
-enum { CHUNK = 96, PIECE = 512 };
+/* most rows and most losses at a time, and rows whose sum has the precision of the features */
+enum { CHUNK = 96, PIECE = 512, MOST_UNSUMMED = 4 * CHUNK };
 
-/* of one column: rows side by side, bytes of features at a time, and rows whose sum has the precision of the features */
-enum { ABREAST = 4, TILE_BYTES = 1 << 16, MOST_UNSUMMED = 256 };
+/* of one column: rows side by side, and bytes of features at a time */
+enum { ABREAST = 4, TILE_BYTES = 1 << 16 };
 
-/* of several columns: features at a time, columns whose losses are found together, and rows whose sum is in their
-   precision */
-enum { PART = 512, MOST_TOGETHER = 64, MOST_UNSUMMED_OF_COLUMNS = 1024 };
+/* of several columns: features at a time, and columns whose losses are found together */
+enum { PART = 512, MOST_TOGETHER = 64 };
 
 /* shorter rows do not fill a vector of single precision */
 enum { LEAST_WIDTH = 8 };
