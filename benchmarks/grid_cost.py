@@ -30,16 +30,18 @@ def seconds(function, repeats: int = 1) -> tuple[float, object]:
     return float(np.median(times)), result
 
 
-def beside_one_fit(X, y, rounds: int = 3) -> None:
-    def grid(gammas):
-        return UniSVMClassifierCV(FIVE_LOSSES, gammas=gammas, rank=500, random_state=0, cv=5).fit(X, y)
+def search_of(gammas=(1.0,)) -> UniSVMClassifierCV:
+    """A search of 10 C × 5 losses × 5 folds for one gamma, or for several."""
+    return UniSVMClassifierCV(FIVE_LOSSES, gammas=list(gammas), rank=500, random_state=0, cv=5)
 
+
+def beside_one_fit(X, y, rounds: int = 3) -> None:
     ones, singles, severals = [], [], []
     # one after the other, round by round: the machine is not equally fast from one minute to the next
     for _ in range(rounds):
         ones.append(seconds(lambda: UniSVMClassifier(rank=500, gamma=1.0, random_state=0).fit(X, y), repeats=5)[0])
-        singles.append(seconds(lambda: grid([1.0]))[0])
-        taken, model = seconds(lambda: grid(GAMMAS))
+        singles.append(seconds(lambda: search_of().fit(X, y))[0])
+        taken, model = seconds(lambda: search_of(GAMMAS).fit(X, y))
         severals.append(taken)
     one, single, several = map(np.median, (ones, singles, severals))
     print(f"one fit, rank 500: {one:.2f} s")

@@ -1,7 +1,7 @@
 """Rows whose label is contradicted by fits that did not see it, and whether a fit without such rows is better.
 
-One-vs-rest fits of many classes judge a label in every column on its own: a bounded loss gives up on a hard row of a
-small class as readily as on a wrong label. All columns together, out of fold, tell these apart.
+A loss judges a label by a fit that has seen it: a bounded one gives up on a hard row as readily as on a wrong label, and
+of many classes on every column on its own. Fits that did not see the row, all columns together, tell these apart.
 """
 
 from __future__ import annotations
@@ -17,16 +17,20 @@ from unisvm._walk import Space, Step, Task, walk
 from unisvm.losses.base import Loss
 from unisvm.rows.threads import blas_threads, count_threads
 
-# A label is contradicted if another class is ahead of it by this share of the lead that the first class usually has.
-_SHARE_OF_LEAD = 0.5
+# A label is contradicted if another class is ahead of it by this share of the lead that the first class usually has, of
+# two classes and of more. Wrong labels of two classes are not so far off.
+_SHARE_OF_TWO, _SHARE_OF_MORE = 1 / 3, 2 / 3
 # if more of a class is contradicted, it is the fits that do not know the class
-_MOST_OF_A_CLASS = 0.5
+_MOST_OF_A_CLASS = 0.95
 # labels that are mostly right allow for less regularisation: so many values of C are tried
 _COSTS = 4
 # fewer suspects than this share of the rows are not worth further fits
 _WORTH_IT = 0.01
-# so many standard errors of the difference must a fit without suspects be better by
-_CLEARLY_BETTER = 1.0
+# So many standard errors may a fit without suspects be worse by: what it is compared with is the best of many cells on
+# these splits, and so looks better than it is.
+_CLEARLY_WORSE = 1.0
+# fits of fewer rows know too little to doubt a label
+_FEWEST_ROWS = 500
 # ten splits have 45 pairs, each with fits of its own
 _MOST_SPLITS = 10
 
@@ -48,7 +52,7 @@ class Cell(NamedTuple):
 
 
 class Cleaned(NamedTuple):
-    """A cell that is better without suspects.
+    """A cell that is no worse without suspects.
 
     Attributes
     ----------
@@ -69,12 +73,15 @@ class Cleaned(NamedTuple):
 def contradicted(decision: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Whether the leading class of each row of decisions is far ahead of its label, which is given by its number.
 
-    Not in classes of which that would be most rows.
+    Not in classes of which that would be nearly all rows.
     """
-    rows = np.arange(len(labels))
+    if decision.shape[1] == 1:
+        decision, share_of_lead = np.concatenate([-decision, decision], axis=1), _SHARE_OF_TWO
+    else:
+        share_of_lead = _SHARE_OF_MORE
     second, first = np.partition(decision, -2, axis=1)[:, -2:].T
-    behind = first - decision[rows, labels]
-    found = behind > _SHARE_OF_LEAD * np.median(first - second)
+    behind = first - decision[np.arange(len(labels)), labels]
+    found = behind > share_of_lead * np.median(first - second)
     share = np.bincount(labels, found) / np.maximum(np.bincount(labels), 1)
     return found & (share <= _MOST_OF_A_CLASS)[labels]
 
@@ -82,7 +89,7 @@ def contradicted(decision: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def without_suspects(
     task: Task, cell: Cell, scores: np.ndarray, decision: np.ndarray, report: Report
 ) -> Cleaned | None:
-    """Fit a cell without the rows whose label it contradicts out of fold; None unless that is clearly better.
+    """Fit a cell without the rows whose label it contradicts out of fold; None if there are few, or that is worse.
 
     Which training rows a split does without is decided by fits that saw neither these rows nor those that the split is
     scored on: one for each pair of splits, which leaves out what either of them does.
@@ -90,20 +97,20 @@ def without_suspects(
     Parameters
     ----------
     task : Task
-        With three classes or more.
+        With one label a row.
     cell : Cell
         What was best on all rows.
     scores : ndarray of shape (n_splits,)
         Its scores.
-    decision : ndarray of shape (n_samples, n_classes)
+    decision : ndarray of shape (n_samples, n_classes), or (n_samples, 1) for two classes
         Its decisions on the rows left out.
     report : Report
     """
     n_splits, known = len(task.splits), np.flatnonzero(np.isfinite(decision[:, 0]))
-    if not 3 <= n_splits <= _MOST_SPLITS or not _are_parts(task.splits, len(decision)):
+    if len(known) < _FEWEST_ROWS or not 3 <= n_splits <= _MOST_SPLITS or not _are_parts(task.splits, len(decision)):
         return None
     labels = np.searchsorted(task.own["classes_"], task.y)
-    if contradicted(decision[known], labels[known]).mean() < _WORTH_IT:
+    if _found(decision, labels, known).sum() < _WORTH_IT * len(known):
         return None
     try:
         doubted = _doubted_by_split(task, cell, labels, report)
@@ -115,17 +122,24 @@ def without_suspects(
     best = max(steps, key=lambda step: step.scores.mean())
     gain = best.scores[0] - scores
     error = float(gain.std(ddof=1)) / np.sqrt(n_splits)
-    better = bool(gain.mean() > _CLEARLY_BETTER * error)
     found = f"without suspects the score changes by {gain.mean():+.4f} ± {error:.4f}"
-    if not better:
+    if gain.mean() < -_CLEARLY_WORSE * error:
         report.say(f"suspects stay: {found}")
         return None
-    # these fits know better than those that had believed all labels
-    suspects = np.zeros(len(decision), dtype=bool)
-    suspects[known] = contradicted(best.decision[known, 0], labels[known])
+    # fits without suspects know better who they are, and once more
+    C = cell.costs[[best.c]]
+    suspects = _found(best.decision[:, 0], labels, known)
+    folds, (best,) = _solve(task, [(train[~suspects[train]], test) for train, test in task.splits], cell, C, report)
+    suspects = _found(best.decision[:, 0], labels, known)
     report.say(f"{suspects.sum()} suspects are left out: {found}")
-    model = mean_model(folds, best.prepared, best.stage, (0, best.place))
-    return Cleaned(suspects, float(cell.costs[best.c]), best.decision[:, 0], model)
+    return Cleaned(suspects, float(C[0]), best.decision[:, 0], mean_model(folds, best.prepared, best.stage, (0, 0)))
+
+
+def _found(decision: np.ndarray, labels: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Which rows are suspects, among those of these numbers, whose decisions are known."""
+    suspects = np.zeros(len(decision), dtype=bool)
+    suspects[known] = contradicted(decision[known], labels[known])
+    return suspects
 
 
 def _doubted_by_split(task: Task, cell: Cell, labels: np.ndarray, report: Report) -> np.ndarray:

@@ -52,8 +52,8 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
         Give up on a loss once its score was clearly below its best for two values of C in a row, going up; what was not
         tried has NaN as its score.
     drop_suspects : bool, default=True
-        With three classes or more, find the rows whose label is clearly contradicted by fits that did not see them, and
-        leave them out of the refit if the score is then clearly higher on rows that had no part in finding them.
+        Find the rows whose label is clearly contradicted by fits that did not see them, and leave them out of the refit
+        unless the score is then clearly lower on rows that had no part in finding them. Not for several labels a row.
     calibration : {"sigmoid", "isotonic"}, default="sigmoid"
         How `predict_proba` makes probabilities of decisions.
     kernel : str, Kernel, callable or a sequence of them, default="auto"
@@ -213,8 +213,7 @@ scratch_dir, n_jobs, verbose, random_state
         return X, UniSVMClassifier()._check_labels(y)
 
     def _without_suspects(self, task: Task, cell: Cell, scores: Scores, report: Report) -> Cleaned | None:
-        # of two classes a label is one column, whose loss can tell by itself how much to believe it
-        if not self.drop_suspects or task.y.ndim == 2 or len(task.own["classes_"]) == 2:
+        if not self.drop_suspects or task.y.ndim == 2:
             return None
         return without_suspects(task, cell, scores.values[scores.best], scores.decision, report)
 
