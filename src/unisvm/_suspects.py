@@ -1,7 +1,7 @@
 """Rows whose label is contradicted by fits that did not see it, and whether a fit without such rows is better.
 
-A loss judges a label by a fit that has seen it: a bounded one gives up on a hard row as readily as on a wrong label, and
-of many classes on every column on its own. Fits that did not see the row, all columns together, tell these apart.
+A loss judges a label by a fit that has seen it: a bounded one gives up on a hard row as readily as on a wrong label,
+and with many classes in each column on its own. Fits that did not see the row, all columns together, tell these apart.
 """
 
 from __future__ import annotations

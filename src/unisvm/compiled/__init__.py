@@ -55,13 +55,15 @@ class Known(NamedTuple):
 
 def known(runs: Sequence[tuple[Loss, slice]]) -> Known | None:
     """The losses of runs of columns for `sweep`; None if it does not compute one of them, or so many columns."""
-    forms = [loss.form for loss, _ in runs]
-    n_columns = [columns.stop - columns.start for _, columns in runs]
-    if None in forms or not _takes(sum(n_columns)):
-        return None
-    entries = [(_FORMS.index(form.name), n, len(form.parameters)) for form, n in zip(forms, n_columns, strict=True)]
-    parameters = [parameter for form in forms for parameter in form.parameters]
-    return Known(np.array(entries, dtype=np.int64), np.array(parameters, dtype=np.float64))
+    table: list[tuple[int, int, int]] = []
+    parameters: list[float] = []
+    for loss, columns in runs:
+        if loss.form is None:
+            return None
+        table.append((_FORMS.index(loss.form.name), columns.stop - columns.start, len(loss.form.parameters)))
+        parameters.extend(loss.form.parameters)
+    known = Known(np.array(table, dtype=np.int64), np.array(parameters, dtype=np.float64))
+    return known if _takes(int(known.table[:, 1].sum())) else None
 
 
 def sweep(
