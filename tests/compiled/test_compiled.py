@@ -178,6 +178,8 @@ def test_what_it_cannot_read_is_left_to_numpy():
     mine = losses.custom(lambda u: u**2 / (1 + u**2), lambda u: 2 * u / (1 + u**2) ** 2, task="regression")
     assert known(mine) is None
     assert compiled.known([(losses.Saturating(), slice(0, 1)), (mine, slice(1, 2))]) is None
+    # of rows that no split is trained on
+    assert compiled.known([]).table.shape == (0, 3)
     assert compiled.sweep(None, F, y, weights, dual, intercept, True) is None
 
 

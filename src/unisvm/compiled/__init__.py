@@ -62,8 +62,9 @@ def known(runs: Sequence[tuple[Loss, slice]]) -> Known | None:
             return None
         table.append((_FORMS.index(loss.form.name), columns.stop - columns.start, len(loss.form.parameters)))
         parameters.extend(loss.form.parameters)
-    known = Known(np.array(table, dtype=np.int64), np.array(parameters, dtype=np.float64))
-    return known if _takes(int(known.table[:, 1].sum())) else None
+    if not _takes(sum(n_columns for _, n_columns, _ in table)):
+        return None
+    return Known(np.array(table, dtype=np.int64).reshape(-1, 3), np.array(parameters, dtype=np.float64))
 
 
 def sweep(
