@@ -25,7 +25,7 @@ _MOST_OF_A_CLASS = 0.95
 # labels that are mostly right allow for less regularisation: so many values of C are tried
 _COSTS = 4
 # fewer suspects than this share of the rows are not worth further fits
-_WORTH_IT = 0.01
+_WORTH_IT = 0.03
 # So many standard errors may a fit without suspects be worse by: what it is compared with is the best of many cells on
 # these splits, and so looks better than it is.
 _CLEARLY_WORSE = 1.0

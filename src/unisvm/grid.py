@@ -133,18 +133,18 @@ class GridObjective(Objective):
 
     def _block(self, dual: np.ndarray, intercept: np.ndarray, columns: np.ndarray) -> Callable[..., Any]:
         """As for any objective, but rows that some splits leave out, all in the same way, do no work for them."""
-        parts: dict[bytes, tuple[np.ndarray, Callable[..., Any]]] = {}
-        n_targets, of_columns = self._layout.n_targets, self._weight_of[columns]
+        parts: dict[bytes, Callable[..., None] | None] = {}
+        n_targets, split_of = self._layout.n_targets, self._weight_of[columns] - self._layout.n_targets
 
-        def part(counts, alike: bool) -> tuple[np.ndarray, Callable[..., Any]]:
-            """Which columns do work, and what they do, with rows that count as often as these."""
+        def part(counts: np.ndarray, alike: bool) -> Callable[..., None] | None:
+            """What rows add that count as often as these; None if no column is about them."""
             key = counts[0].tobytes() if alike else b""
             if key not in parts:
-                own = counts[0, of_columns - n_targets]
+                own = counts[0, split_of]
                 used = np.flatnonzero(own) if alike else np.arange(len(columns))
                 once = bool(alike and (own[used] == 1).all())
                 chosen = self._choose(columns[used], counted_once=once)
-                parts[key] = used, self._added_by(dual.T[used].T, intercept[used], chosen)
+                parts[key] = self._adding(dual.T[used].T, intercept[used], chosen, used) if len(used) else None
             return parts[key]
 
         def block(features, targets, weights):
@@ -153,17 +153,12 @@ class GridObjective(Objective):
             # few edges lie between rows that are kept together, many between rows that are not
             alike = len(edges) <= counts.shape[1]
             ends = [0, *edges.tolist(), len(counts)] if alike else [0, len(counts)]
-            # by columns, as products leave them: whole columns are put in place in a fraction of the time
-            gathered, sums = np.zeros((len(columns), features.shape[1])).T, np.zeros((2, len(columns)))
+            gradients, sums = np.zeros((len(columns), features.shape[1])), np.zeros((2, len(columns)))
             for rows in map(slice, ends[:-1], ends[1:]):
-                used, added_by = part(counts[rows], alike)
-                if len(used):
-                    gradient, of_rows = added_by(
-                        features[rows], targets[rows], None if weights is None else weights[rows]
-                    )
-                    gathered[:, used] += gradient
-                    sums[:, used] += of_rows
-            return gathered, sums
+                add = part(counts[rows], alike)
+                if add is not None:
+                    add(features[rows], targets[rows], None if weights is None else weights[rows], gradients, sums)
+            return gradients.T, sums
 
         return block
 

@@ -142,18 +142,33 @@ class Objective:
 
     def _block(self, dual: np.ndarray, intercept: np.ndarray, columns: np.ndarray) -> Callable[..., Any]:
         """What a block of rows adds to the gradients on the landmarks, and to those of the intercepts and the risks."""
-        return self._added_by(dual, intercept, self._choose(columns))
+        places = np.arange(len(columns))
+        add = self._adding(dual, intercept, self._choose(columns), places)
 
-    def _added_by(self, dual: np.ndarray, intercept: np.ndarray, chosen: Chosen) -> Callable[..., Any]:
+        def block(features, targets, weights):
+            gradients, sums = np.zeros((len(columns), features.shape[1])), np.zeros((2, len(columns)))
+            add(features, targets, weights, gradients, sums)
+            return gradients.T, sums
+
+        return block
+
+    def _adding(
+        self, dual: np.ndarray, intercept: np.ndarray, chosen: Chosen, places: np.ndarray
+    ) -> Callable[..., None]:
+        """What adds a block's part of some columns to gradients, a row for each, and sums, at these rising places."""
         losses = compiled.known(chosen.runs)
         with_numpy = self._added_by_one if len(intercept) == 1 else self._added_by_several
 
-        def block(features, targets, weights):
+        def add(features, targets, weights, gradients, sums):
             y, weights = chosen.select(targets, weights)
-            added = compiled.sweep(losses, features, y, weights, dual, intercept, self.margins)
-            return with_numpy(features, y, weights, dual, intercept, chosen) if added is None else added
+            if compiled.sweep(losses, features, y, weights, dual, intercept, self.margins, gradients, sums, places):
+                return
+            gathered, own = with_numpy(features, y, weights, dual, intercept, chosen)
+            where = slice(None) if len(places) == len(gradients) else places
+            gradients[where] += gathered.T
+            sums[:, where] += own
 
-        return block
+        return add
 
     def _added_by_several(self, features, y, weights, dual, intercept, chosen: Chosen) -> tuple[np.ndarray, np.ndarray]:
         f = self._products(features, dual)

@@ -28,6 +28,20 @@ def known(loss, n_columns=1):
     return compiled.known([(loss, slice(0, n_columns))])
 
 
+def sweep(form, F, y, weights, dual, intercept, margins):
+    """The gradients, and the pulls and risks; None if nothing was done."""
+    q = len(intercept)
+    # among others, which must stay as they are, and added to what is there
+    gradients, sums, places = np.ones((q + 2, F.shape[1])), np.ones((2, q + 2)), np.arange(1, q + 1)
+    if not compiled.sweep(form, F, y, weights, dual, intercept, margins, gradients, sums, places):
+        assert (gradients == 1).all()
+        assert (sums == 1).all()
+        return None
+    assert (gradients[[0, -1]] == 1).all()
+    assert (sums[:, [0, -1]] == 1).all()
+    return gradients[places].T - 1, sums[:, places] - 1
+
+
 def expected(loss, F, y, weights, dual, intercept, margins):
     """The gradients on the features, and the pulls at the intercepts and the risks, without any care for speed."""
     F, y, dual = F.astype(float), y.astype(float), dual.astype(float)
@@ -69,7 +83,7 @@ def test_a_sweep_of_every_loss(case, dtype, weighted, n_columns, shared):
     kept = ~is_cut(case.loss, F, y, dual, intercept, margins)
     assert kept.sum() > 300
     F, y, weights = F[kept], y[kept], weights[kept] if weighted else None
-    found = compiled.sweep(known(case.loss, n_columns), F, y, weights, dual, intercept, margins)
+    found = sweep(known(case.loss, n_columns), F, y, weights, dual, intercept, margins)
     for ours, theirs in zip(found, expected(case.loss, F, y, weights, dual, intercept, margins), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=TOLERANCE[dtype] * len(y) * max(1, case.loss.A))
 
@@ -84,7 +98,7 @@ def test_rows_features_and_columns_of_any_number(n, r, n_columns, dtype):
         n = 5
     loss = losses.SquaredHinge()
     given = problem(n, r, dtype, margins=True, n_columns=n_columns)
-    found = compiled.sweep(known(loss, n_columns), *given, True)
+    found = sweep(known(loss, n_columns), *given, True)
     for ours, theirs in zip(found, expected(loss, *given, True), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=TOLERANCE[dtype] * (n + 1) * np.sqrt(r))
 
@@ -94,9 +108,7 @@ def test_rows_features_and_columns_of_any_number(n, r, n_columns, dtype):
 def test_long_sums_are_in_double_precision(dtype):
     n, q = 200_000, 5
     F, y = np.full((n, 8), 0.1, dtype), np.ones((n, 1), dtype)
-    found, _ = compiled.sweep(
-        known(losses.LeastSquares(), q), F, y, None, np.zeros((8, q), dtype), np.zeros(q, dtype), True
-    )
+    found, _ = sweep(known(losses.LeastSquares(), q), F, y, None, np.zeros((8, q), dtype), np.zeros(q, dtype), True)
     np.testing.assert_allclose(found, 2 * n * float(dtype(0.1)), rtol=5e-6 if dtype == np.float32 else 1e-12)
 
 
@@ -109,13 +121,13 @@ def test_columns_of_several_losses_however_targets_lie(dtype):
         (losses.SmoothHinge(), slice(73, 75)),
     ]
     F, y, weights, dual, intercept = problem(250, 40, dtype, margins=True, n_columns=75)
-    found = compiled.sweep(compiled.known(runs), F, y, weights, dual, intercept, True)
+    found = sweep(compiled.known(runs), F, y, weights, dual, intercept, True)
     for loss, run in runs:
         own = expected(loss, F, y[:, run], weights[:, run], dual[:, run], intercept[run], True)
         for ours, theirs in zip(found, own, strict=True):
             np.testing.assert_allclose(ours[:, run], theirs, rtol=0, atol=TOLERANCE[dtype] * len(y) * loss.A)
     others = np.asfortranarray(y), np.repeat(weights, 2, axis=1)[:, ::2], np.asfortranarray(dual)
-    again = compiled.sweep(compiled.known(runs), F, others[0], others[1], others[2], np.repeat(intercept, 2)[::2], True)
+    again = sweep(compiled.known(runs), F, others[0], others[1], others[2], np.repeat(intercept, 2)[::2], True)
     for ours, theirs in zip(again, found, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -129,10 +141,10 @@ def test_residuals_that_are_far_off_or_not_a_number(case, n_columns):
     dual[0] = 1
     for u in (1e12, -1e12, 1e30, -1e30, 0.0):
         F = np.eye(1, 8) * -u
-        _, (pulls, risks) = compiled.sweep(loss, F, np.zeros((1, 1)), None, dual, intercept, False)
+        _, (pulls, risks) = sweep(loss, F, np.zeros((1, 1)), None, dual, intercept, False)
         np.testing.assert_allclose(pulls, case.loss.derivative(u), rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(risks, case.loss.value(u), rtol=1e-12, atol=1e-15)
-    _, (_, risks) = compiled.sweep(loss, np.full((1, 8), np.nan), np.zeros((1, 1)), None, dual, intercept, False)
+    _, (_, risks) = sweep(loss, np.full((1, 8), np.nan), np.zeros((1, 1)), None, dual, intercept, False)
     assert np.isnan(risks).all()
 
 
@@ -143,7 +155,7 @@ def test_residuals_that_are_far_off_in_single_precision(case):
     for u in np.float32([1e12, -1e12, 1e30, -1e30]):
         F = np.eye(1, 8, dtype=np.float32) * -u
         given = F, np.zeros((1, 1), np.float32), None, dual, np.zeros(1, np.float32)
-        _, (pull, risk) = compiled.sweep(known(case.loss), *given, False)
+        _, (pull, risk) = sweep(known(case.loss), *given, False)
         value = case.loss.value(float(u))
         np.testing.assert_allclose(pull, case.loss.derivative(float(u)), rtol=1e-5, atol=1e-5)
         assert risk == pytest.approx(value, rel=1e-5) or (np.isinf(risk).all() and value > 1e38)
@@ -166,7 +178,7 @@ def test_exponentials(dtype, lowest):
 def test_what_it_cannot_read_is_left_to_numpy():
     F, y, weights, dual, intercept = problem(50, 20, np.float64, margins=True, n_columns=2)
     form = known(losses.Saturating(), 2)
-    assert compiled.sweep(form, F, y, weights, dual, intercept, True) is not None
+    assert sweep(form, F, y, weights, dual, intercept, True) is not None
     for wrong in (
         (np.asfortranarray(F), y, weights, dual),
         (F.astype(np.float32), y, weights, dual),
@@ -174,13 +186,13 @@ def test_what_it_cannot_read_is_left_to_numpy():
         (F[:, :7].copy(), y, weights, dual[:7]),
         (F.astype(int), y.astype(int), weights.astype(int), dual.astype(int)),
     ):
-        assert compiled.sweep(form, *wrong, intercept, True) is None
+        assert sweep(form, *wrong, intercept, True) is None
     mine = losses.custom(lambda u: u**2 / (1 + u**2), lambda u: 2 * u / (1 + u**2) ** 2, task="regression")
     assert known(mine) is None
     assert compiled.known([(losses.Saturating(), slice(0, 1)), (mine, slice(1, 2))]) is None
     # of rows that no split is trained on
     assert compiled.known([]).table.shape == (0, 3)
-    assert compiled.sweep(None, F, y, weights, dual, intercept, True) is None
+    assert sweep(None, F, y, weights, dual, intercept, True) is None
 
 
 @needs_it
@@ -191,7 +203,7 @@ def test_several_columns_are_left_to_blas_where_the_processor_is_unknown(monkeyp
     assert known(losses.Saturating(), 2) is None
     assert known(losses.Saturating(), 1) is not None
     # as on a worker of a cluster, if the client's processor is known
-    assert compiled.sweep(form, F, y, weights, dual, intercept, True) is None
+    assert sweep(form, F, y, weights, dual, intercept, True) is None
 
 
 @needs_it
@@ -200,20 +212,13 @@ def test_arrays_that_do_not_fit_are_refused(q):
     from unisvm.compiled import _sweeps
 
     F, y, weights, dual, intercept = problem(50, 20, np.float64, margins=True, n_columns=q)
-    gradient, sums, (table, parameters) = np.empty((q, 20)), np.empty((2, q)), known(losses.Saturating(), q)
+    gradient, sums, places = np.zeros((q, 20)), np.zeros((2, q)), np.arange(q)[:, None]
+    table, parameters = known(losses.Saturating(), q)
 
-    def sweep(
-        F=F,
-        y=y,
-        weights=weights,
-        dual=dual,
-        b=intercept,
-        table=table,
-        parameters=parameters,
-        gradient=gradient,
-        sums=sums,
-    ):
-        _sweeps.sweep(F, y, weights, dual, b, table, parameters, True, gradient, sums)
+    def sweep(**others):
+        given = {"F": F, "y": y, "weights": weights, "dual": dual, "b": intercept, "table": table}
+        given |= {"parameters": parameters, "margins": True, "gradient": gradient, "sums": sums, "places": places}
+        _sweeps.sweep(*(given | others).values())
 
     def changed(place, value):
         other = table.copy()
@@ -234,6 +239,11 @@ def test_arrays_that_do_not_fit_are_refused(q):
         {"gradient": np.empty((q, 19))},
         {"gradient": np.empty((q, 20), np.float32)},
         {"sums": np.empty((1, q))},
+        {"places": places + 1},
+        {"places": places - 1},
+        {"places": places[:0]},
+        {"places": places[:, 0]},
+        {"places": places.astype(np.int32)},
         {"table": changed(0, 5)},
         {"table": changed(0, -1)},
         {"table": changed(0, 0)},

@@ -75,10 +75,13 @@ def sweep(
     dual: np.ndarray,
     intercept: np.ndarray,
     margins: bool,
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """What rows add to the gradients of columns, and to those of their intercepts and to their risks.
+    gradients: np.ndarray,
+    sums: np.ndarray,
+    places: np.ndarray,
+) -> bool:
+    """Add what rows do to the gradients of columns, and to those of their intercepts and to their risks.
 
-    None if NumPy must tell.
+    False if nothing was done, since NumPy must do it.
 
     Parameters
     ----------
@@ -90,24 +93,24 @@ def sweep(
     intercept : ndarray of shape (n_columns,)
     margins : bool
         Whether the residual is 1 − y f or y − f.
-
-    Returns
-    -------
-    gradient : ndarray of shape (n_features, n_columns)
-    sums : ndarray of shape (2, n_columns)
+    gradients : ndarray of shape (n_places, n_features)
+    sums : ndarray of shape (2, n_places)
+    places : ndarray of int of shape (n_columns,)
+        Which of them each column adds to.
     """
-    n_columns, n_features = len(intercept), features.shape[1]
+    shape = len(features), len(intercept)
     # a worker of a cluster may be another machine than the one where the losses were known
-    if losses is None or n_features < _LEAST_WIDTH or not (_takes(n_columns) and _can_read(features)):
-        return None
+    if losses is None or features.shape[1] < _LEAST_WIDTH or not (_takes(shape[1]) and _can_read(features)):
+        return False
     if any(array is not None and array.dtype != features.dtype for array in (y, weights, dual, intercept)):
-        return None
-    shape = len(features), n_columns
+        return False
     y = np.broadcast_to(y, shape)
     weights = None if weights is None else np.broadcast_to(weights, shape)
-    gradient, sums = np.empty((n_columns, n_features)), np.empty((2, n_columns))
-    _sweeps.sweep(features, y, weights, dual, np.ascontiguousarray(intercept), *losses, margins, gradient, sums)
-    return gradient.T, sums
+    places = places.astype(np.int64, copy=False)[:, None]
+    _sweeps.sweep(
+        features, y, weights, dual, np.ascontiguousarray(intercept), *losses, margins, gradients, sums, places
+    )
+    return True
 
 
 def decay(exponents: np.ndarray) -> bool:

@@ -96,7 +96,6 @@ static void OF(pull_columns)(const struct sweep *sweep, const struct loss *loss,
                              int n_columns, REAL *f, ptrdiff_t width)
 {
     const REAL *intercept = (const REAL *)sweep->intercept + first;
-    double *pulls = sweep->sums + first, *risks = pulls + sweep->q;
     REAL u[PIECE], y[PIECE], weights[PIECE], value[PIECE], pull[MOST_TOGETHER] = {0}, risk[MOST_TOGETHER] = {0};
     int weighted = sweep->weights.start != NULL, at_once = PIECE / n_columns;
     for (int i = 0; i < n; i += at_once) {
@@ -118,8 +117,8 @@ static void OF(pull_columns)(const struct sweep *sweep, const struct loss *loss,
             }
     }
     for (int c = 0; c < n_columns; c++) {
-        pulls[c] += pull[c];
-        risks[c] += risk[c];
+        sweep->pulls[sweep->places[first + c]] += pull[c];
+        sweep->risks[sweep->places[first + c]] += risk[c];
     }
 }
 
@@ -180,8 +179,6 @@ static void OF(sweep_columns)(const struct sweep *sweep)
             panels[first * r + j * wide + c - first] = OF(entry)(&sweep->dual, j, c);
     }
     memset(partial, 0, width * stride * sizeof(REAL));
-    memset(sweep->gradient, 0, q * r * sizeof(double));
-    memset(sweep->sums, 0, 2 * q * sizeof(double));
     for (ptrdiff_t low = 0, unsummed = 0; low < n; low += CHUNK) {
         int length = (int)(n - low < CHUNK ? n - low : CHUNK);
         OF(products_of_columns)(rows + low * r, length, r, panels, width, f);
@@ -197,9 +194,11 @@ static void OF(sweep_columns)(const struct sweep *sweep)
         unsummed += length;
         /* long sums in double precision */
         if (unsummed >= MOST_UNSUMMED || low + CHUNK >= n) {
-            for (c = 0; c < q; c++)
+            for (c = 0; c < q; c++) {
+                double *gradient = sweep->gradients + sweep->places[c] * r;
                 for (ptrdiff_t j = 0; j < r; j++)
-                    sweep->gradient[c * r + j] += partial[c * stride + j];
+                    gradient[j] += partial[c * stride + j];
+            }
             memset(partial, 0, width * stride * sizeof(REAL));
             unsummed = 0;
         }

@@ -36,16 +36,17 @@ struct matrix {
 };
 
 /* What a sweep of q columns over n rows of r features is given, all in the precision of the features but for what it
-   writes: the gradient, a row for each column, and sums, of the pulls at the intercepts and of the risks. The weights
-   start at NULL if every row counts once. */
+   adds to: gradients, pulls at the intercepts, and risks, of which each column has its place. The weights start at NULL
+   if every row counts once. */
 struct sweep {
     ptrdiff_t n, r, q, n_losses;
     int margins;
     const void *features, *intercept;
     struct matrix y, weights, dual;
     const struct loss *losses;
+    const int64_t *places;
     void *scratch;
-    double *gradient, *sums;
+    double *gradients, *pulls, *risks;
 };
 
 #define NAME(name) name##_anywhere
@@ -92,7 +93,7 @@ static const ptrdiff_t fixed_parameters[N_FORMS] = {-1, 7, 4, 4, 1};
 
 /* What Python gave, as buffers; `held` of them must be released. */
 struct given {
-    Py_buffer buffers[9];
+    Py_buffer buffers[10];
     int held;
 };
 
@@ -157,6 +158,13 @@ static int take_matrix(struct given *given, struct matrix *matrix, PyObject *arr
     return 0;
 }
 
+/* Whether a buffer is a matrix of int64 with so many columns. */
+static int is_table(const Py_buffer *buffer, ptrdiff_t n_columns)
+{
+    return buffer->ndim == 2 && buffer->shape[1] == n_columns && buffer->itemsize == sizeof(int64_t) &&
+           strchr("lq", *buffer->format) != NULL;
+}
+
 /* The losses of q columns, from a table of form, number of columns and number of parameters, and from the parameters
    of all; NULL with an error. They must be freed. */
 static struct loss *take_losses(struct given *given, PyObject *table_, PyObject *parameters_, ptrdiff_t q,
@@ -165,8 +173,7 @@ static struct loss *take_losses(struct given *given, PyObject *table_, PyObject 
     Py_buffer *table = hold(given, table_, PyBUF_C_CONTIGUOUS), *parameters;
     if (table == NULL || (parameters = hold(given, parameters_, PyBUF_C_CONTIGUOUS)) == NULL)
         return NULL;
-    if (table->ndim != 2 || table->shape[1] != 3 || table->itemsize != sizeof(int64_t) ||
-        strchr("lq", *table->format) == NULL || strcmp(parameters->format, "d") != 0) {
+    if (!is_table(table, 3) || strcmp(parameters->format, "d") != 0) {
         wrong("unknown form of loss, or parameters that are not double");
         return NULL;
     }
@@ -203,19 +210,39 @@ failed:
     return NULL;
 }
 
+/* Where gradients, pulls and risks of q columns are added to; -1 with an error. */
+static int take_places(struct given *given, struct sweep *sweep, PyObject *places_, PyObject *gradients_, PyObject *sums_)
+{
+    Py_buffer *places = hold(given, places_, PyBUF_C_CONTIGUOUS), *gradients;
+    if (places == NULL || (gradients = hold(given, gradients_, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)) == NULL)
+        return -1;
+    if (!is_table(places, 1) || places->shape[0] != sweep->q || gradients->ndim != 2 ||
+        gradients->shape[1] != sweep->r || strcmp(gradients->format, "d") != 0)
+        return wrong("arrays do not fit each other");
+    ptrdiff_t n_places = gradients->shape[0];
+    sweep->places = places->buf;
+    sweep->gradients = gradients->buf;
+    for (ptrdiff_t c = 0; c < sweep->q; c++)
+        if (sweep->places[c] < 0 || sweep->places[c] >= n_places)
+            return wrong("columns do not fit the gradients");
+    sweep->pulls = take(given, sums_, PyBUF_WRITABLE, 2 * n_places, "d");
+    sweep->risks = sweep->pulls + n_places;
+    return sweep->pulls == NULL ? -1 : 0;
+}
+
 PyDoc_STRVAR(sweep_doc,
-             "sweep(features, y, weights, dual, intercept, losses, parameters, margins, gradient, sums)\n--\n\n"
-             "Write what rows add to the gradients, pulls and risks of columns.");
+             "sweep(features, y, weights, dual, intercept, losses, parameters, margins, gradients, sums, places)\n--\n\n"
+             "Add what rows do to the gradients, pulls and risks of columns at their places.");
 
 static PyObject *sweep(PyObject *self, PyObject *arguments)
 {
-    PyObject *features_, *y_, *weights_, *dual_, *intercept_, *table_, *parameters_, *gradient_, *sums_;
+    PyObject *features_, *y_, *weights_, *dual_, *intercept_, *table_, *parameters_, *gradients_, *sums_, *places_;
     PyObject *result = NULL;
     struct given given = {.held = 0};
     struct sweep sweep = {.scratch = NULL};
     struct loss *losses = NULL;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOOpOO", &features_, &y_, &weights_, &dual_, &intercept_, &table_,
-                          &parameters_, &sweep.margins, &gradient_, &sums_))
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOpOOO", &features_, &y_, &weights_, &dual_, &intercept_, &table_,
+                          &parameters_, &sweep.margins, &gradients_, &sums_, &places_))
         return NULL;
     Py_buffer *features = hold(&given, features_, PyBUF_C_CONTIGUOUS), *intercept;
     const char *precision = features == NULL ? NULL : precision_of(features);
@@ -238,8 +265,7 @@ static PyObject *sweep(PyObject *self, PyObject *arguments)
         (weights_ != Py_None && take_matrix(&given, &sweep.weights, weights_, n, q, precision) < 0) ||
         take_matrix(&given, &sweep.dual, dual_, r, q, precision) < 0 ||
         (losses = take_losses(&given, table_, parameters_, q, &sweep.n_losses)) == NULL ||
-        (sweep.gradient = take(&given, gradient_, PyBUF_WRITABLE, q * r, "d")) == NULL ||
-        (sweep.sums = take(&given, sums_, PyBUF_WRITABLE, 2 * q, "d")) == NULL)
+        take_places(&given, &sweep, places_, gradients_, sums_) < 0)
         goto done;
     sweep.losses = losses;
     sweep.scratch = PyMem_RawMalloc((q > 1 ? chosen->scratch_of_columns : chosen->scratch_of_one)(r, q));

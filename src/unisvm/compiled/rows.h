@@ -125,6 +125,7 @@ static void OF(sweep_one)(const struct sweep *sweep)
     const REAL *rows = sweep->features;
     REAL *dual = sweep->scratch, *partial = dual + r, intercept = *(const REAL *)sweep->intercept;
     REAL f[CHUNK], y[CHUNK], weights[CHUNK], value[CHUNK];
+    double *gradient = sweep->gradients + *sweep->places * r;
     int weighted = sweep->weights.start != NULL;
     /* as many rows as stay in the nearest caches between the two products */
     ptrdiff_t tile = TILE_BYTES / (r * (ptrdiff_t)sizeof(REAL)) / ABREAST * ABREAST;
@@ -132,8 +133,6 @@ static void OF(sweep_one)(const struct sweep *sweep)
     for (ptrdiff_t j = 0; j < r; j++)
         dual[j] = OF(entry)(&sweep->dual, j, 0);
     memset(partial, 0, r * sizeof(REAL));
-    memset(sweep->gradient, 0, r * sizeof(double));
-    sweep->sums[0] = sweep->sums[1] = 0;
     for (ptrdiff_t low = 0, unsummed = 0; low < n; low += tile) {
         int length = (int)(n - low < tile ? n - low : tile);
         /* in the end the first rows are fetched again: there are no others */
@@ -145,14 +144,14 @@ static void OF(sweep_one)(const struct sweep *sweep)
             weights[i] = weighted ? OF(entry)(&sweep->weights, low + i, 0) : 1;
         }
         OF(pull)(sweep->losses, sweep->margins, length, y, weighted ? weights : NULL, f, value);
-        sweep->sums[0] += OF(total)(length, f);
-        sweep->sums[1] += OF(total)(length, value);
+        sweep->pulls[*sweep->places] += OF(total)(length, f);
+        sweep->risks[*sweep->places] += OF(total)(length, value);
         OF(gather)(rows + low * r, length, r, f, partial, ahead + length / 2 * r);
         unsummed += length;
         /* long sums in double precision */
         if (unsummed >= MOST_UNSUMMED || low + tile >= n) {
             for (ptrdiff_t j = 0; j < r; j++)
-                sweep->gradient[j] += partial[j];
+                gradient[j] += partial[j];
             memset(partial, 0, r * sizeof(REAL));
             unsummed = 0;
         }

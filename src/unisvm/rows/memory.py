@@ -282,7 +282,7 @@ class MemoryRows:
                 if part is None:
                     continue
                 if total is None:
-                    total = [np.array(array, dtype=np.float64) for array in part]
+                    total = [np.asarray(array, dtype=np.float64) for array in part]
                 else:
                     for accumulated, array in zip(total, part, strict=True):
                         accumulated += array
