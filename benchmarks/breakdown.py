@@ -175,10 +175,11 @@ def report(name, model, parts, clock, total, X, machine, threads) -> None:
     show("everything else", total - sum(parts.values()), total)
     expected = products + exponentials + (sweeps + half_sweeps) * read
     whole = expected + fresh + sum(fixed.values())
+    times = [f"{total / all_of_it:.2f} times" for all_of_it in (expected, expected + fresh, whole)]
     print(
-        f"  the whole fit takes {total / expected:.2f} times the model; {total / (expected + fresh):.2f} times with the "
-        f"{fresh:.3f} s that fresh memory takes,\n  and {total / whole:.2f} times with fixed work, too;\n  a sweep runs at {m * r * width / one / 1e9:.1f} GB/s, "
-        f"{100 * read / one:.0f} % of a plain read's {m * r * width / read / 1e9:.1f} GB/s; "
+        f"  the whole fit takes {times[0]} the model, {times[1]} with the {fresh:.3f} s that fresh memory takes,\n"
+        f"  and {times[2]} with fixed work, too; a sweep runs at {m * r * width / one / 1e9:.1f} GB/s,\n"
+        f"  {100 * read / one:.0f} % of a plain read's {m * r * width / read / 1e9:.1f} GB/s; "
         f"stationarity {np.max(model.stationarity_):.1e}"
     )
 
