@@ -113,6 +113,7 @@ static inline REAL OF(entry)(const struct matrix *matrix, ptrdiff_t row, ptrdiff
     return ((const REAL *)matrix->start)[row * matrix->to_next_row + column * matrix->to_next_column];
 }
 
+/* Bytes that a sweep of one column needs: for its coefficients and its gradient. */
 static ptrdiff_t OF(scratch_of_one)(ptrdiff_t r, ptrdiff_t q)
 {
     return 2 * q * r * (ptrdiff_t)sizeof(REAL);
