@@ -12,8 +12,8 @@
 /* most rows and most losses at a time, and rows whose sum has the precision of the features */
 enum { CHUNK = 96, PIECE = 512, MOST_UNSUMMED = 4 * CHUNK };
 
-/* of one column: rows side by side, and bytes of features at a time */
-enum { ABREAST = 4, TILE_BYTES = 1 << 16 };
+/* of one column: rows side by side, bytes of features at a time, and the least rows at a time */
+enum { ABREAST = 4, TILE_BYTES = 1 << 13, LEAST_ROWS = 16 };
 
 /* of several columns: features at a time, and columns whose losses are found together */
 enum { PART = 512, MOST_TOGETHER = 64 };

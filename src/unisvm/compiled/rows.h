@@ -44,55 +44,35 @@ static inline struct OF(tail) OF(tail_of)(ptrdiff_t r)
     return tail;
 }
 
-/* Fetch rows that are needed soon, half as many as are worked on: what lies in the j-th column, if a line of the cache
-   begins there. The processor does not go on by itself to rows that follow. */
-static inline void OF(fetch)(const REAL *soon, ptrdiff_t r, ptrdiff_t j)
-{
-    if (j % (64 / (ptrdiff_t)sizeof(REAL)) == 0)
-        for (int k = 0; k < ABREAST / 2; k++)
-            __builtin_prefetch(soon + k * r + j);
-}
-
-/* The products of some rows of at least one vector with the coefficients. */
-static void OF(products)(const REAL *restrict rows, int n, ptrdiff_t r, const REAL *restrict dual, REAL *restrict f,
-                         const REAL *ahead)
+/* The products of some rows of at least one vector with the coefficients. Row after row: the processor fetches ahead
+   what is read in the order of memory, and does less of it the more rows are read side by side. */
+static void OF(products)(const REAL *restrict rows, int n, ptrdiff_t r, const REAL *restrict dual, REAL *restrict f)
 {
     struct OF(tail) tail = OF(tail_of)(r);
     OF(vector) rest = tail.fresh * *(OF(place))(dual + tail.last);
-    int i = 0;
-    for (; i + ABREAST <= n; i += ABREAST) {
-        const REAL *a = rows + i * r, *soon = ahead + i / 2 * r;
-        OF(vector) sums[ABREAST];
-        for (int k = 0; k < ABREAST; k++)
-            sums[k] = rest * *(OF(place))(a + k * r + tail.last);
-        for (ptrdiff_t j = 0; j < tail.whole; j += OF(LANES)) {
-            OF(fetch)(soon, r, j);
-            OF(vector) x = *(OF(place))(dual + j);
-            for (int k = 0; k < ABREAST; k++)
-                sums[k] += x * *(OF(place))(a + k * r + j);
-        }
-        for (int k = 0; k < ABREAST; k++)
-            f[i + k] = OF(sum)(&sums[k]);
-    }
-    for (; i < n; i++) {
+    for (int i = 0; i < n; i++) {
         const REAL *a = rows + i * r;
-        OF(vector) sum = rest * *(OF(place))(a + tail.last);
-        for (ptrdiff_t j = 0; j < tail.whole; j += OF(LANES))
-            sum += *(OF(place))(dual + j) * *(OF(place))(a + j);
-        f[i] = OF(sum)(&sum);
+        /* in four parts, since an addition waits for the one before */
+        OF(vector) sums[4] = {rest * *(OF(place))(a + tail.last)};
+        ptrdiff_t j = 0;
+        for (; j + 4 * OF(LANES) <= r; j += 4 * OF(LANES))
+            for (int k = 0; k < 4; k++)
+                sums[k] += *(OF(place))(dual + j + k * OF(LANES)) * *(OF(place))(a + j + k * OF(LANES));
+        for (; j < tail.whole; j += OF(LANES))
+            sums[0] += *(OF(place))(dual + j) * *(OF(place))(a + j);
+        sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        f[i] = OF(sum)(&sums[0]);
     }
 }
 
-/* Add what some rows pull at the features. */
-static void OF(gather)(const REAL *restrict rows, int n, ptrdiff_t r, const REAL *restrict pull, REAL *restrict sums,
-                       const REAL *ahead)
+/* Add what some rows pull at the features. The rows are near, so that several side by side save sums. */
+static void OF(gather)(const REAL *restrict rows, int n, ptrdiff_t r, const REAL *restrict pull, REAL *restrict sums)
 {
     struct OF(tail) tail = OF(tail_of)(r);
     int i = 0;
     for (; i + ABREAST <= n; i += ABREAST) {
-        const REAL *a = rows + i * r, *soon = ahead + i / 2 * r;
+        const REAL *a = rows + i * r;
         for (ptrdiff_t j = 0; j < tail.whole; j += OF(LANES)) {
-            OF(fetch)(soon, r, j);
             OF(vector) sum = *(OF(place))(sums + j);
             for (int k = 0; k < ABREAST; k++)
                 sum += pull[i + k] * *(OF(place))(a + k * r + j);
@@ -119,35 +99,43 @@ static ptrdiff_t OF(scratch_of_one)(ptrdiff_t r, ptrdiff_t q)
     return 2 * q * r * (ptrdiff_t)sizeof(REAL);
 }
 
+/* Some numbers of the first column of a matrix: where they lie, or a copy if that is not one after the other. */
+static inline const REAL *OF(first_column)(const struct matrix *matrix, ptrdiff_t low, int n, REAL *copy)
+{
+    if (matrix->start == NULL)
+        return NULL;
+    if (matrix->to_next_row == 1)
+        return (const REAL *)matrix->start + low;
+    for (int i = 0; i < n; i++)
+        copy[i] = OF(entry)(matrix, low + i, 0);
+    return copy;
+}
+
 /* One column: what the rows add to its gradient, to that of its intercept and to its risk. */
 static void OF(sweep_one)(const struct sweep *sweep)
 {
     ptrdiff_t n = sweep->n, r = sweep->r;
     const REAL *rows = sweep->features;
     REAL *dual = sweep->scratch, *partial = dual + r, intercept = *(const REAL *)sweep->intercept;
-    REAL f[CHUNK], y[CHUNK], weights[CHUNK], value[CHUNK];
+    REAL f[CHUNK], value[CHUNK], copies[2][CHUNK];
     double *gradient = sweep->gradients + *sweep->places * r;
-    int weighted = sweep->weights.start != NULL;
-    /* as many rows as stay in the nearest caches between the two products */
-    ptrdiff_t tile = TILE_BYTES / (r * (ptrdiff_t)sizeof(REAL)) / ABREAST * ABREAST;
-    tile = tile < ABREAST ? ABREAST : tile > CHUNK ? CHUNK : tile;
+    /* as many rows as stay in the nearest cache between the two products, but enough for their losses */
+    ptrdiff_t tile = TILE_BYTES / (r * (ptrdiff_t)sizeof(REAL)) / LEAST_ROWS * LEAST_ROWS;
+    tile = tile < LEAST_ROWS ? LEAST_ROWS : tile > CHUNK ? CHUNK : tile;
     for (ptrdiff_t j = 0; j < r; j++)
         dual[j] = OF(entry)(&sweep->dual, j, 0);
     memset(partial, 0, r * sizeof(REAL));
     for (ptrdiff_t low = 0, unsummed = 0; low < n; low += tile) {
         int length = (int)(n - low < tile ? n - low : tile);
-        /* in the end the first rows are fetched again: there are no others */
-        const REAL *ahead = rows + (low + 2 * tile <= n ? low + tile : 0) * r;
-        OF(products)(rows + low * r, length, r, dual, f, ahead);
-        for (int i = 0; i < length; i++) {
+        const REAL *y = OF(first_column)(&sweep->y, low, length, copies[0]);
+        const REAL *weights = OF(first_column)(&sweep->weights, low, length, copies[1]);
+        OF(products)(rows + low * r, length, r, dual, f);
+        for (int i = 0; i < length; i++)
             f[i] += intercept;
-            y[i] = OF(entry)(&sweep->y, low + i, 0);
-            weights[i] = weighted ? OF(entry)(&sweep->weights, low + i, 0) : 1;
-        }
-        OF(pull)(sweep->losses, sweep->margins, length, y, weighted ? weights : NULL, f, value);
+        OF(pull)(sweep->losses, sweep->margins, length, y, weights, f, value);
         sweep->pulls[*sweep->places] += OF(total)(length, f);
         sweep->risks[*sweep->places] += OF(total)(length, value);
-        OF(gather)(rows + low * r, length, r, f, partial, ahead + length / 2 * r);
+        OF(gather)(rows + low * r, length, r, f, partial);
         unsummed += length;
         /* long sums in double precision */
         if (unsummed >= MOST_UNSUMMED || low + tile >= n) {
