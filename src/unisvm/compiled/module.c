@@ -12,10 +12,11 @@
 /* most rows and most losses at a time, and rows whose sum has the precision of the features */
 enum { CHUNK = 96, PIECE = 512, MOST_UNSUMMED = 4 * CHUNK };
 
-/* of one column: rows side by side, bytes of features at a time, and the least rows at a time */
-enum { ABREAST = 4, TILE_BYTES = 1 << 13, LEAST_ROWS = 16 };
+/* of a few columns: how many that is, most losses at a time, columns and rows side by side, and bytes of features that
+   are left in the nearest cache and in the next one */
+enum { FEW = 9, MOST_OF_FEW = 432, SIDE_BY_SIDE = 3, ABREAST = 4, NEAREST = 1 << 13, NEXT = 3 << 16 };
 
-/* of several columns: features at a time, and columns whose losses are found together */
+/* of more columns: features at a time, and columns whose losses are found together */
 enum { PART = 512, MOST_TOGETHER = 64 };
 
 /* shorter rows do not fill a vector of single precision */
@@ -74,8 +75,8 @@ struct sweep {
 #endif
 
 struct kernels {
-    ptrdiff_t (*scratch_of_one)(ptrdiff_t, ptrdiff_t);
-    void (*sweep_one)(const struct sweep *);
+    ptrdiff_t (*scratch_of_few)(ptrdiff_t, ptrdiff_t);
+    void (*sweep_few)(const struct sweep *);
     /* NULL where BLAS is used for several columns */
     ptrdiff_t (*scratch_of_columns)(ptrdiff_t, ptrdiff_t);
     void (*sweep_columns)(const struct sweep *);
@@ -84,8 +85,8 @@ struct kernels {
 
 /* in single and in double precision */
 static struct kernels kernels[2] = {
-    {scratch_of_one_single_anywhere, sweep_one_single_anywhere, NULL, NULL, decay_single_anywhere},
-    {scratch_of_one_double_anywhere, sweep_one_double_anywhere, NULL, NULL, decay_double_anywhere},
+    {scratch_of_few_single_anywhere, sweep_few_single_anywhere, NULL, NULL, decay_single_anywhere},
+    {scratch_of_few_double_anywhere, sweep_few_double_anywhere, NULL, NULL, decay_double_anywhere},
 };
 
 /* of each form; parabolas have three each, and a place where the second and the following begin */
@@ -268,13 +269,13 @@ static PyObject *sweep(PyObject *self, PyObject *arguments)
         take_places(&given, &sweep, places_, gradients_, sums_) < 0)
         goto done;
     sweep.losses = losses;
-    sweep.scratch = PyMem_RawMalloc((q > 1 ? chosen->scratch_of_columns : chosen->scratch_of_one)(r, q));
+    sweep.scratch = PyMem_RawMalloc((q > FEW ? chosen->scratch_of_columns : chosen->scratch_of_few)(r, q));
     if (sweep.scratch == NULL) {
         PyErr_NoMemory();
         goto done;
     }
     Py_BEGIN_ALLOW_THREADS
-    (q > 1 ? chosen->sweep_columns : chosen->sweep_one)(&sweep);
+    (q > FEW ? chosen->sweep_columns : chosen->sweep_few)(&sweep);
     Py_END_ALLOW_THREADS
     result = Py_NewRef(Py_None);
 done:
@@ -313,9 +314,9 @@ static int choose(PyObject *module)
 #ifdef HAS_AVX2
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        kernels[0] = (struct kernels){scratch_of_one_single_avx2, sweep_one_single_avx2, scratch_of_columns_single_avx2,
+        kernels[0] = (struct kernels){scratch_of_few_single_avx2, sweep_few_single_avx2, scratch_of_columns_single_avx2,
                                       sweep_columns_single_avx2, decay_single_avx2};
-        kernels[1] = (struct kernels){scratch_of_one_double_avx2, sweep_one_double_avx2, scratch_of_columns_double_avx2,
+        kernels[1] = (struct kernels){scratch_of_few_double_avx2, sweep_few_double_avx2, scratch_of_columns_double_avx2,
                                       sweep_columns_double_avx2, decay_double_avx2};
     }
 #endif

@@ -44,104 +44,196 @@ static inline struct OF(tail) OF(tail_of)(ptrdiff_t r)
     return tail;
 }
 
-/* The products of some rows of at least one vector with the coefficients. Row after row: the processor fetches ahead
-   what is read in the order of memory, and does less of it the more rows are read side by side. */
-static void OF(products)(const REAL *restrict rows, int n, ptrdiff_t r, const REAL *restrict dual, REAL *restrict f)
+/* The products of some rows of at least one vector with up to SIDE_BY_SIDE columns of coefficients, a column after the
+   other. Row after row: the processor fetches ahead what is read in the order of memory, and less of it the more rows
+   are read side by side. */
+static inline __attribute__((always_inline)) void OF(products)(int q, const REAL *restrict rows, int n, ptrdiff_t r,
+                                                               const REAL *restrict dual, REAL *restrict f)
 {
+    /* sums are in parts, since an addition waits for the one before */
+    const int parts = q == 1 ? 4 : 2;
     struct OF(tail) tail = OF(tail_of)(r);
-    OF(vector) rest = tail.fresh * *(OF(place))(dual + tail.last);
+    OF(vector) rest[SIDE_BY_SIDE];
+    for (int c = 0; c < q; c++)
+        rest[c] = tail.fresh * *(OF(place))(dual + c * r + tail.last);
     for (int i = 0; i < n; i++) {
         const REAL *a = rows + i * r;
-        /* in four parts, since an addition waits for the one before */
-        OF(vector) sums[4] = {rest * *(OF(place))(a + tail.last)};
+        OF(vector) sums[SIDE_BY_SIDE][4];
+        for (int c = 0; c < q; c++) {
+            sums[c][0] = rest[c] * *(OF(place))(a + tail.last);
+            for (int k = 1; k < parts; k++)
+                sums[c][k] = (OF(vector)){0};
+        }
         ptrdiff_t j = 0;
-        for (; j + 4 * OF(LANES) <= r; j += 4 * OF(LANES))
-            for (int k = 0; k < 4; k++)
-                sums[k] += *(OF(place))(dual + j + k * OF(LANES)) * *(OF(place))(a + j + k * OF(LANES));
+        for (; j + parts * OF(LANES) <= r; j += parts * OF(LANES))
+            for (int k = 0; k < parts; k++) {
+                OF(vector) x = *(OF(place))(a + j + k * OF(LANES));
+                for (int c = 0; c < q; c++)
+                    sums[c][k] += x * *(OF(place))(dual + c * r + j + k * OF(LANES));
+            }
         for (; j < tail.whole; j += OF(LANES))
-            sums[0] += *(OF(place))(dual + j) * *(OF(place))(a + j);
-        sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-        f[i] = OF(sum)(&sums[0]);
+            for (int c = 0; c < q; c++)
+                sums[c][0] += *(OF(place))(a + j) * *(OF(place))(dual + c * r + j);
+        for (int c = 0; c < q; c++) {
+            for (int k = 1; k < parts; k++)
+                sums[c][0] += sums[c][k];
+            f[c * n + i] = OF(sum)(&sums[c][0]);
+        }
     }
 }
 
-/* Add what some rows pull at the features. The rows are near, so that several side by side save sums. */
-static void OF(gather)(const REAL *restrict rows, int n, ptrdiff_t r, const REAL *restrict pull, REAL *restrict sums)
+/* Add what some rows pull at the features in up to SIDE_BY_SIDE columns. The rows are near, so that several side by side save sums. */
+static inline __attribute__((always_inline)) void OF(gather)(int q, const REAL *restrict rows, int n, ptrdiff_t r,
+                                                             const REAL *restrict pull, REAL *restrict sums)
 {
     struct OF(tail) tail = OF(tail_of)(r);
     int i = 0;
     for (; i + ABREAST <= n; i += ABREAST) {
         const REAL *a = rows + i * r;
-        for (ptrdiff_t j = 0; j < tail.whole; j += OF(LANES)) {
-            OF(vector) sum = *(OF(place))(sums + j);
+        REAL own[SIDE_BY_SIDE][ABREAST];
+        for (int c = 0; c < q; c++)
+            memcpy(own[c], pull + c * n + i, sizeof own[c]);
+        for (ptrdiff_t j = 0; j < tail.whole; j += OF(LANES))
+            for (int c = 0; c < q; c++) {
+                OF(vector) sum = *(OF(place))(sums + c * r + j);
+                for (int k = 0; k < ABREAST; k++)
+                    sum += own[c][k] * *(OF(place))(a + k * r + j);
+                *(OF(vector) *)(sums + c * r + j) = sum;
+            }
+        for (int c = 0; c < q; c++) {
+            OF(vector) rest = {0};
             for (int k = 0; k < ABREAST; k++)
-                sum += pull[i + k] * *(OF(place))(a + k * r + j);
-            *(OF(vector) *)(sums + j) = sum;
+                rest += pull[c * n + i + k] * *(OF(place))(a + k * r + tail.last);
+            *(OF(vector) *)(sums + c * r + tail.last) += tail.fresh * rest;
         }
-        OF(vector) rest = {0};
-        for (int k = 0; k < ABREAST; k++)
-            rest += pull[i + k] * *(OF(place))(a + k * r + tail.last);
-        *(OF(vector) *)(sums + tail.last) += tail.fresh * rest;
     }
     for (; i < n; i++)
-        for (ptrdiff_t j = 0; j < r; j++)
-            sums[j] += pull[i] * rows[i * r + j];
+        for (int c = 0; c < q; c++)
+            for (ptrdiff_t j = 0; j < r; j++)
+                sums[c * r + j] += pull[c * n + i] * rows[i * r + j];
 }
+
+/* Both products, compiled for each number of columns, so that the sums stay in registers. */
+#define FOR_COLUMNS(q)                                                                                                 \
+    static __attribute__((noinline)) void OF(products_##q)(const REAL *restrict rows, int n, ptrdiff_t r,             \
+                                                           const REAL *restrict dual, REAL *restrict f)               \
+    {                                                                                                                  \
+        OF(products)(q, rows, n, r, dual, f);                                                                          \
+    }                                                                                                                  \
+    static __attribute__((noinline)) void OF(gather_##q)(const REAL *restrict rows, int n, ptrdiff_t r,               \
+                                                         const REAL *restrict pull, REAL *restrict sums)              \
+    {                                                                                                                  \
+        OF(gather)(q, rows, n, r, pull, sums);                                                                         \
+    }
+FOR_COLUMNS(1)
+FOR_COLUMNS(2)
+FOR_COLUMNS(3)
+#undef FOR_COLUMNS
 
 static inline REAL OF(entry)(const struct matrix *matrix, ptrdiff_t row, ptrdiff_t column)
 {
     return ((const REAL *)matrix->start)[row * matrix->to_next_row + column * matrix->to_next_column];
 }
 
-/* Bytes that a sweep of one column needs: for its coefficients and its gradient. */
-static ptrdiff_t OF(scratch_of_one)(ptrdiff_t r, ptrdiff_t q)
+/* Some rows of q columns, a column after the other: where they lie, or a copy if they lie otherwise. */
+static inline const REAL *OF(by_columns)(const struct matrix *matrix, ptrdiff_t low, int n, int q, REAL *copy)
+{
+    if (matrix->start == NULL)
+        return NULL;
+    if (q == 1 && matrix->to_next_row == 1)
+        return (const REAL *)matrix->start + low;
+    for (int c = 0; c < q; c++)
+        for (int i = 0; i < n; i++)
+            copy[c * n + i] = OF(entry)(matrix, low + i, c);
+    return copy;
+}
+
+/* What n rows from `low` on pull in q columns, written over their values; adds to the sums of pulls and risks. */
+static inline void OF(pull_few)(const struct sweep *sweep, ptrdiff_t low, int n, int q, REAL *f)
+{
+    REAL value[MOST_OF_FEW], copies[2][MOST_OF_FEW];
+    const REAL *y = OF(by_columns)(&sweep->y, low, n, q, copies[0]);
+    const REAL *weights = OF(by_columns)(&sweep->weights, low, n, q, copies[1]);
+    for (int c = 0; c < q; c++) {
+        REAL intercept = ((const REAL *)sweep->intercept)[c];
+        for (int i = 0; i < n; i++)
+            f[c * n + i] += intercept;
+    }
+    for (ptrdiff_t k = 0, first = 0; k < sweep->n_losses; k++) {
+        int length = (int)sweep->losses[k].n_columns * n;
+        OF(pull)(&sweep->losses[k], sweep->margins, length, y + first, weights ? weights + first : NULL, f + first,
+                 value + first);
+        first += length;
+    }
+    for (int c = 0; c < q; c++) {
+        sweep->pulls[sweep->places[c]] += OF(total)(n, f + c * n);
+        sweep->risks[sweep->places[c]] += OF(total)(n, value + c * n);
+    }
+}
+
+/* Bytes that a sweep of a few columns needs: for their coefficients and their gradients. */
+static ptrdiff_t OF(scratch_of_few)(ptrdiff_t r, ptrdiff_t q)
 {
     return 2 * q * r * (ptrdiff_t)sizeof(REAL);
 }
 
-/* Some numbers of the first column of a matrix: where they lie, or a copy if that is not one after the other. */
-static inline const REAL *OF(first_column)(const struct matrix *matrix, ptrdiff_t low, int n, REAL *copy)
+/* Rows that stay in the nearest cache between the two products, beside those that are fetched ahead. Where these are too
+   few for losses to be found together, some that stay in the next cache. */
+static ptrdiff_t OF(rows_at_a_time)(ptrdiff_t r, ptrdiff_t q)
 {
-    if (matrix->start == NULL)
-        return NULL;
-    if (matrix->to_next_row == 1)
-        return (const REAL *)matrix->start + low;
-    for (int i = 0; i < n; i++)
-        copy[i] = OF(entry)(matrix, low + i, 0);
-    return copy;
+    ptrdiff_t bytes = r * (ptrdiff_t)sizeof(REAL), most = MOST_OF_FEW / q / 8 * 8, n = (NEAREST / bytes + 2) / 8 * 8;
+    if (n == 0)
+        n = NEXT / bytes < 16 ? 16 : NEXT / bytes / 8 * 8;
+    return n < most ? n : most;
 }
 
-/* One column: what the rows add to its gradient, to that of its intercept and to its risk. */
-static void OF(sweep_one)(const struct sweep *sweep)
+/* What the rows add to the gradients of a few columns, to those of their intercepts and to their risks. */
+static void OF(sweep_few)(const struct sweep *sweep)
 {
     ptrdiff_t n = sweep->n, r = sweep->r;
-    const REAL *rows = sweep->features;
-    REAL *dual = sweep->scratch, *partial = dual + r, intercept = *(const REAL *)sweep->intercept;
-    REAL f[CHUNK], value[CHUNK], copies[2][CHUNK];
-    double *gradient = sweep->gradients + *sweep->places * r;
-    /* as many rows as stay in the nearest cache between the two products, but enough for their losses */
-    ptrdiff_t tile = TILE_BYTES / (r * (ptrdiff_t)sizeof(REAL)) / LEAST_ROWS * LEAST_ROWS;
-    tile = tile < LEAST_ROWS ? LEAST_ROWS : tile > CHUNK ? CHUNK : tile;
-    for (ptrdiff_t j = 0; j < r; j++)
-        dual[j] = OF(entry)(&sweep->dual, j, 0);
-    memset(partial, 0, r * sizeof(REAL));
+    int q = (int)sweep->q;
+    REAL *dual = sweep->scratch, *partial = dual + q * r, f[MOST_OF_FEW];
+    ptrdiff_t tile = OF(rows_at_a_time)(r, q);
+    for (int c = 0; c < q; c++)
+        for (ptrdiff_t j = 0; j < r; j++)
+            dual[c * r + j] = OF(entry)(&sweep->dual, j, c);
+    memset(partial, 0, q * r * sizeof(REAL));
     for (ptrdiff_t low = 0, unsummed = 0; low < n; low += tile) {
+        const REAL *rows = (const REAL *)sweep->features + low * r;
         int length = (int)(n - low < tile ? n - low : tile);
-        const REAL *y = OF(first_column)(&sweep->y, low, length, copies[0]);
-        const REAL *weights = OF(first_column)(&sweep->weights, low, length, copies[1]);
-        OF(products)(rows + low * r, length, r, dual, f);
-        for (int i = 0; i < length; i++)
-            f[i] += intercept;
-        OF(pull)(sweep->losses, sweep->margins, length, y, weights, f, value);
-        sweep->pulls[*sweep->places] += OF(total)(length, f);
-        sweep->risks[*sweep->places] += OF(total)(length, value);
-        OF(gather)(rows + low * r, length, r, f, partial);
+        for (int c = 0; c < q; c += SIDE_BY_SIDE)
+            /* compiled for each number, so that the sums stay in registers */
+            switch (q - c) {
+            case 1:
+                OF(products_1)(rows, length, r, dual + c * r, f + c * length);
+                break;
+            case 2:
+                OF(products_2)(rows, length, r, dual + c * r, f + c * length);
+                break;
+            default:
+                OF(products_3)(rows, length, r, dual + c * r, f + c * length);
+            }
+        OF(pull_few)(sweep, low, length, q, f);
+        for (int c = 0; c < q; c += SIDE_BY_SIDE)
+            switch (q - c) {
+            case 1:
+                OF(gather_1)(rows, length, r, f + c * length, partial + c * r);
+                break;
+            case 2:
+                OF(gather_2)(rows, length, r, f + c * length, partial + c * r);
+                break;
+            default:
+                OF(gather_3)(rows, length, r, f + c * length, partial + c * r);
+            }
         unsummed += length;
         /* long sums in double precision */
         if (unsummed >= MOST_UNSUMMED || low + tile >= n) {
-            for (ptrdiff_t j = 0; j < r; j++)
-                gradient[j] += partial[j];
-            memset(partial, 0, r * sizeof(REAL));
+            for (int c = 0; c < q; c++) {
+                double *gradient = sweep->gradients + sweep->places[c] * r;
+                for (ptrdiff_t j = 0; j < r; j++)
+                    gradient[j] += partial[c * r + j];
+            }
+            memset(partial, 0, q * r * sizeof(REAL));
             unsummed = 0;
         }
     }
