@@ -76,7 +76,7 @@ def is_cut(loss, F, y, dual, intercept, margins):
 @each_case()
 @in_both_precisions
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("n_columns", "shared"), [(1, False), (3, False), (3, True)])
+@pytest.mark.parametrize(("n_columns", "shared"), [(1, False), (3, False), (3, True), (11, False), (11, True)])
 def test_a_sweep_of_every_loss(case, dtype, weighted, n_columns, shared):
     margins = CLASSIFICATION in case.loss.tasks
     F, y, weights, dual, intercept = problem(333, 21, dtype, margins=margins, n_columns=n_columns, shared=shared)
@@ -92,7 +92,7 @@ def test_a_sweep_of_every_loss(case, dtype, weighted, n_columns, shared):
 @in_both_precisions
 @pytest.mark.parametrize("r", [8, 9, 15, 16, 17, 24, 100, 512, 1003, 1024, 20_000])
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 63, 97, 700])
-@pytest.mark.parametrize("n_columns", [1, 2, 8, 21])
+@pytest.mark.parametrize("n_columns", [1, 2, 3, 4, 6, 9, 10, 21])
 def test_rows_features_and_columns_of_any_number(n, r, n_columns, dtype):
     if n * r > 10**6:
         n = 5
@@ -105,8 +105,9 @@ def test_rows_features_and_columns_of_any_number(n, r, n_columns, dtype):
 
 @needs_it
 @in_both_precisions
-def test_long_sums_are_in_double_precision(dtype):
-    n, q = 200_000, 5
+@pytest.mark.parametrize("q", [1, 5, 12])
+def test_long_sums_are_in_double_precision(dtype, q):
+    n = 200_000
     F, y = np.full((n, 8), 0.1, dtype), np.ones((n, 1), dtype)
     found, _ = sweep(known(losses.LeastSquares(), q), F, y, None, np.zeros((8, q), dtype), np.zeros(q, dtype), True)
     np.testing.assert_allclose(found, 2 * n * float(dtype(0.1)), rtol=5e-6 if dtype == np.float32 else 1e-12)
@@ -114,13 +115,14 @@ def test_long_sums_are_in_double_precision(dtype):
 
 @needs_it
 @in_both_precisions
-def test_columns_of_several_losses_however_targets_lie(dtype):
+@pytest.mark.parametrize("n_saturating", [2, 70])
+def test_columns_of_several_losses_however_targets_lie(dtype, n_saturating):
     runs = [
         (losses.SquaredHinge(), slice(0, 3)),
-        (losses.Saturating(), slice(3, 73)),
-        (losses.SmoothHinge(), slice(73, 75)),
+        (losses.Saturating(), slice(3, 3 + n_saturating)),
+        (losses.SmoothHinge(), slice(3 + n_saturating, 5 + n_saturating)),
     ]
-    F, y, weights, dual, intercept = problem(250, 40, dtype, margins=True, n_columns=75)
+    F, y, weights, dual, intercept = problem(250, 40, dtype, margins=True, n_columns=5 + n_saturating)
     found = sweep(compiled.known(runs), F, y, weights, dual, intercept, True)
     for loss, run in runs:
         own = expected(loss, F, y[:, run], weights[:, run], dual[:, run], intercept[run], True)
@@ -134,7 +136,7 @@ def test_columns_of_several_losses_however_targets_lie(dtype):
 
 @needs_it
 @each_case()
-@pytest.mark.parametrize("n_columns", [1, 2])
+@pytest.mark.parametrize("n_columns", [1, 2, 11])
 def test_residuals_that_are_far_off_or_not_a_number(case, n_columns):
     loss = known(case.loss, n_columns)
     dual, intercept = np.zeros((8, n_columns)), np.zeros(n_columns)
@@ -207,7 +209,7 @@ def test_several_columns_are_left_to_blas_where_the_processor_is_unknown(monkeyp
 
 
 @needs_it
-@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("q", [1, 2, 11])
 def test_arrays_that_do_not_fit_are_refused(q):
     from unisvm.compiled import _sweeps
 
