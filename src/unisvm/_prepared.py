@@ -17,9 +17,9 @@ _WORTH_A_PILOT = 0.5
 # A majoriser from all rows is worth no more multiplications than this.
 _EXACT_GRAM_COST = 4e9
 _LEAST_SAMPLE = 1000
-# Rows a landmark in a sample at least, and the same for many landmarks, where a fifth one saved six sweeps of covtype
-# and took longer than those.
-_ROWS_A_LANDMARK, _MANY_LANDMARKS, _ROWS_A_LANDMARK_OF_MANY = 5, 2000, 4
+# Rows a landmark in a sample at least. Of many landmarks, where a row more for each takes seconds, from four to six by
+# how many rows the sweeps have: a fifth and a sixth saved eleven sweeps of covtype each, which took twice their time.
+_ROWS_A_LANDMARK, _MANY_LANDMARKS, _ROWS_A_LANDMARK_OF_MANY, _ROWS_OF_ONE_MORE = 5, 2000, (4, 6), 16
 
 
 class Landmarks(NamedTuple):
@@ -134,5 +134,6 @@ def bytes_of_moments(rows, rank: int) -> int:
 
 
 def _sample_size(m: int, r: int) -> int:
-    least = _ROWS_A_LANDMARK if r <= _MANY_LANDMARKS else _ROWS_A_LANDMARK_OF_MANY
+    many = np.clip(m / (_ROWS_OF_ONE_MORE * r), *_ROWS_A_LANDMARK_OF_MANY)
+    least = _ROWS_A_LANDMARK if r <= _MANY_LANDMARKS else many
     return max(int(np.clip(100 * m / r, least * r, 20 * r)), _LEAST_SAMPLE)

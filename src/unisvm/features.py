@@ -254,12 +254,20 @@ def _moments(P: np.ndarray, weights: np.ndarray, rows: np.ndarray | None = None)
     roots = np.sqrt(weights).astype(P.dtype)[:, None]
 
     def share(rows_of: slice) -> tuple[np.ndarray, np.ndarray]:
-        gram, sums = np.zeros((P.shape[1], P.shape[1]), dtype=P.dtype), np.zeros((P.shape[1], 1), dtype=P.dtype)
+        r, n_rows = P.shape[1], rows_of.stop - rows_of.start
+        gram, sums = np.zeros((r, r), dtype=P.dtype), np.zeros((r, 1), dtype=P.dtype)
+        # made once: fresh memory for every block would take as long as a third of the products
+        block, product = np.empty((min(_MOMENTS_BLOCK, n_rows), r), dtype=P.dtype), np.empty_like(gram)
         for low in range(rows_of.start, rows_of.stop, _MOMENTS_BLOCK):
             part = slice(low, min(low + _MOMENTS_BLOCK, rows_of.stop))
-            weighted = P[part if rows is None else rows[part]] * roots[part]
+            weighted = block[: part.stop - part.start]
+            if rows is None:
+                np.multiply(P[part], roots[part], out=weighted)
+            else:
+                weighted = np.take(P, rows[part], axis=0, out=weighted, mode="clip")
+                weighted *= roots[part]
             # of a matrix and its own transpose NumPy computes one triangle only
-            gram += np.dot(weighted.T, weighted)
+            gram += np.dot(weighted.T, weighted, out=product)
             sums += np.dot(weighted.T, roots[part])
         return gram, sums
 

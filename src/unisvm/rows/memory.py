@@ -241,12 +241,18 @@ class MemoryRows:
         first = indices[0] if len(indices) else 0
         together = np.array_equal(indices, np.arange(first, first + len(indices)))
 
-        def part(low: int) -> np.ndarray:
+        none = block(features[:0])
+        # one array from the start: fresh memory takes longer than what is written there
+        values = np.empty((len(indices), *none.shape[1:]), dtype=none.dtype)
+
+        def part(low: int) -> None:
             high = min(low + length, len(indices))
             # rows that lie together need not be copied
-            return block(features[first + low : first + high] if together else features[indices[low:high]])
+            own = features[first + low : first + high] if together else features[indices[low:high]]
+            values[low:high] = block(own)
 
-        return np.concatenate(run([partial(part, low) for low in range(0, len(indices), length)], self.n_threads))
+        run([partial(part, low) for low in range(0, len(indices), length)], self.n_threads)
+        return values
 
     def _visit(
         self,
