@@ -241,7 +241,7 @@ class MemoryRows:
         first = indices[0] if len(indices) else 0
         together = np.array_equal(indices, np.arange(first, first + len(indices)))
 
-        none = block(features[:0])
+        none = block(np.empty((0, features.shape[1]), dtype=features.dtype))
         # one array from the start: fresh memory takes longer than what is written there
         values = np.empty((len(indices), *none.shape[1:]), dtype=none.dtype)
 
