@@ -82,7 +82,8 @@ static inline __attribute__((always_inline)) void OF(products)(int q, const REAL
     }
 }
 
-/* Add what some rows pull at the features in up to SIDE_BY_SIDE columns. The rows are near, so that several side by side save sums. */
+/* Add what some rows pull at the features in up to SIDE_BY_SIDE columns. The rows are near, so that several side by side
+   save sums. */
 static inline __attribute__((always_inline)) void OF(gather)(int q, const REAL *restrict rows, int n, ptrdiff_t r,
                                                              const REAL *restrict pull, REAL *restrict sums)
 {
@@ -103,7 +104,7 @@ static inline __attribute__((always_inline)) void OF(gather)(int q, const REAL *
         for (int c = 0; c < q; c++) {
             OF(vector) rest = {0};
             for (int k = 0; k < ABREAST; k++)
-                rest += pull[c * n + i + k] * *(OF(place))(a + k * r + tail.last);
+                rest += own[c][k] * *(OF(place))(a + k * r + tail.last);
             *(OF(vector) *)(sums + c * r + tail.last) += tail.fresh * rest;
         }
     }
@@ -115,13 +116,13 @@ static inline __attribute__((always_inline)) void OF(gather)(int q, const REAL *
 
 /* Both products, compiled for each number of columns, so that the sums stay in registers. */
 #define FOR_COLUMNS(q)                                                                                                 \
-    static __attribute__((noinline)) void OF(products_##q)(const REAL *restrict rows, int n, ptrdiff_t r,             \
-                                                           const REAL *restrict dual, REAL *restrict f)               \
+    static void OF(products_##q)(const REAL *restrict rows, int n, ptrdiff_t r, const REAL *restrict dual,             \
+                                 REAL *restrict f)                                                                     \
     {                                                                                                                  \
         OF(products)(q, rows, n, r, dual, f);                                                                          \
     }                                                                                                                  \
-    static __attribute__((noinline)) void OF(gather_##q)(const REAL *restrict rows, int n, ptrdiff_t r,               \
-                                                         const REAL *restrict pull, REAL *restrict sums)              \
+    static void OF(gather_##q)(const REAL *restrict rows, int n, ptrdiff_t r, const REAL *restrict pull,               \
+                               REAL *restrict sums)                                                                    \
     {                                                                                                                  \
         OF(gather)(q, rows, n, r, pull, sums);                                                                         \
     }
@@ -129,6 +130,11 @@ FOR_COLUMNS(1)
 FOR_COLUMNS(2)
 FOR_COLUMNS(3)
 #undef FOR_COLUMNS
+
+typedef void OF(product)(const REAL *restrict, int, ptrdiff_t, const REAL *restrict, REAL *restrict);
+
+static OF(product) *const OF(products_of)[SIDE_BY_SIDE] = {OF(products_1), OF(products_2), OF(products_3)};
+static OF(product) *const OF(gather_of)[SIDE_BY_SIDE] = {OF(gather_1), OF(gather_2), OF(gather_3)};
 
 static inline REAL OF(entry)(const struct matrix *matrix, ptrdiff_t row, ptrdiff_t column)
 {
@@ -202,32 +208,13 @@ static void OF(sweep_few)(const struct sweep *sweep)
         const REAL *rows = (const REAL *)sweep->features + low * r;
         int length = (int)(n - low < tile ? n - low : tile);
         for (int c = 0; c < q; c += SIDE_BY_SIDE)
-            /* compiled for each number, so that the sums stay in registers */
-            switch (q - c) {
-            case 1:
-                OF(products_1)(rows, length, r, dual + c * r, f + c * length);
-                break;
-            case 2:
-                OF(products_2)(rows, length, r, dual + c * r, f + c * length);
-                break;
-            default:
-                OF(products_3)(rows, length, r, dual + c * r, f + c * length);
-            }
+            OF(products_of)[(q - c < SIDE_BY_SIDE ? q - c : SIDE_BY_SIDE) - 1](rows, length, r, dual + c * r, f + c * length);
         OF(pull_few)(sweep, low, length, q, f);
         for (int c = 0; c < q; c += SIDE_BY_SIDE)
-            switch (q - c) {
-            case 1:
-                OF(gather_1)(rows, length, r, f + c * length, partial + c * r);
-                break;
-            case 2:
-                OF(gather_2)(rows, length, r, f + c * length, partial + c * r);
-                break;
-            default:
-                OF(gather_3)(rows, length, r, f + c * length, partial + c * r);
-            }
+            OF(gather_of)[(q - c < SIDE_BY_SIDE ? q - c : SIDE_BY_SIDE) - 1](rows, length, r, f + c * length, partial + c * r);
         unsummed += length;
         /* long sums in double precision */
-        if (unsummed >= MOST_UNSUMMED || low + tile >= n) {
+        if (unsummed + tile > MOST_UNSUMMED || low + tile >= n) {
             for (int c = 0; c < q; c++) {
                 double *gradient = sweep->gradients + sweep->places[c] * r;
                 for (ptrdiff_t j = 0; j < r; j++)
