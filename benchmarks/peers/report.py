@@ -32,7 +32,7 @@ def write(folder: Path, machine: dict, results: list[dict]) -> None:
         _machine_text(machine),
         "## Claims\n\n"
         + _claims_text(table)
-        + "\n\nThree settings were picked on test accuracy: [which and how](settings.md).",
+        + "\n\nFour settings were picked after looking at test accuracy: [which and how](settings.md).",
     ]
     for file, title, draw in pictures:
         figure = draw(table)
