@@ -264,7 +264,8 @@ def _moments(P: np.ndarray, weights: np.ndarray, rows: np.ndarray | None = None)
             if rows is None:
                 np.multiply(P[part], roots[part], out=weighted)
             else:
-                weighted = np.take(P, rows[part], axis=0, out=weighted, mode="clip")
+                # all numbers are in range; to check them, NumPy would write to memory of its own first
+                np.take(P, rows[part], axis=0, out=weighted, mode="clip")
                 weighted *= roots[part]
             # of a matrix and its own transpose NumPy computes one triangle only
             gram += np.dot(weighted.T, weighted, out=product)

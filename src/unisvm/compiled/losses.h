@@ -66,6 +66,7 @@ static void OF(saturating)(const double *parameters, int n, REAL *restrict u, RE
 {
     double exact_c = parameters[2], largest_w = sizeof(REAL) == sizeof(float) ? 1e30 : 1e250;
     REAL a = (REAL)parameters[0], b = (REAL)parameters[1], c = (REAL)exact_c, both = (REAL)parameters[3];
+    /* a power takes as long as the losses of several rows */
     double largest = largest_w * b;
     REAL most = (REAL)(exact_c == 2 ? sqrt(largest) : exact_c == 4 ? sqrt(sqrt(largest)) : pow(largest, 1 / exact_c));
     REAL scale = 1 / b, slope[PIECE], sign[PIECE];

@@ -50,6 +50,11 @@ struct sweep {
     double *gradients, *pulls, *risks;
 };
 
+static inline int up_to_side_by_side(int columns)
+{
+    return columns < SIDE_BY_SIDE ? columns : SIDE_BY_SIDE;
+}
+
 #define NAME(name) name##_anywhere
 #include "kernels.h"
 #undef NAME

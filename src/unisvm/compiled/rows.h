@@ -82,8 +82,8 @@ static inline __attribute__((always_inline)) void OF(products)(int q, const REAL
     }
 }
 
-/* Add what some rows pull at the features in up to SIDE_BY_SIDE columns. The rows are near, so that several side by side
-   save sums. */
+/* Add what some rows pull at the features in up to SIDE_BY_SIDE columns. The rows are near, so that several side by
+   side save sums. */
 static inline __attribute__((always_inline)) void OF(gather)(int q, const REAL *restrict rows, int n, ptrdiff_t r,
                                                              const REAL *restrict pull, REAL *restrict sums)
 {
@@ -133,8 +133,9 @@ FOR_COLUMNS(3)
 
 typedef void OF(product)(const REAL *restrict, int, ptrdiff_t, const REAL *restrict, REAL *restrict);
 
-static OF(product) *const OF(products_of)[SIDE_BY_SIDE] = {OF(products_1), OF(products_2), OF(products_3)};
-static OF(product) *const OF(gather_of)[SIDE_BY_SIDE] = {OF(gather_1), OF(gather_2), OF(gather_3)};
+/* by the number of columns */
+static OF(product) *const OF(products_of)[] = {NULL, OF(products_1), OF(products_2), OF(products_3)};
+static OF(product) *const OF(gather_of)[] = {NULL, OF(gather_1), OF(gather_2), OF(gather_3)};
 
 static inline REAL OF(entry)(const struct matrix *matrix, ptrdiff_t row, ptrdiff_t column)
 {
@@ -183,8 +184,8 @@ static ptrdiff_t OF(scratch_of_few)(ptrdiff_t r, ptrdiff_t q)
     return 2 * q * r * (ptrdiff_t)sizeof(REAL);
 }
 
-/* Rows that stay in the nearest cache between the two products, beside those that are fetched ahead. Where these are too
-   few for losses to be found together, some that stay in the next cache. */
+/* Rows that stay in the nearest cache between the two products, beside those that are fetched ahead. Where these are
+   too few for losses to be found together, some that stay in the next cache. */
 static ptrdiff_t OF(rows_at_a_time)(ptrdiff_t r, ptrdiff_t q)
 {
     ptrdiff_t bytes = r * (ptrdiff_t)sizeof(REAL), most = MOST_OF_FEW / q / 8 * 8, n = (NEAREST / bytes + 2) / 8 * 8;
@@ -208,10 +209,10 @@ static void OF(sweep_few)(const struct sweep *sweep)
         const REAL *rows = (const REAL *)sweep->features + low * r;
         int length = (int)(n - low < tile ? n - low : tile);
         for (int c = 0; c < q; c += SIDE_BY_SIDE)
-            OF(products_of)[(q - c < SIDE_BY_SIDE ? q - c : SIDE_BY_SIDE) - 1](rows, length, r, dual + c * r, f + c * length);
+            OF(products_of)[up_to_side_by_side(q - c)](rows, length, r, dual + c * r, f + c * length);
         OF(pull_few)(sweep, low, length, q, f);
         for (int c = 0; c < q; c += SIDE_BY_SIDE)
-            OF(gather_of)[(q - c < SIDE_BY_SIDE ? q - c : SIDE_BY_SIDE) - 1](rows, length, r, f + c * length, partial + c * r);
+            OF(gather_of)[up_to_side_by_side(q - c)](rows, length, r, f + c * length, partial + c * r);
         unsummed += length;
         /* long sums in double precision */
         if (unsummed + tile > MOST_UNSUMMED || low + tile >= n) {

@@ -218,10 +218,9 @@ class MemoryRows:
     ) -> list[np.ndarray]:
         """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision.
 
-        What it returns may be written over.
-        The weights are a column, or None when every row counts once. `n_columns` is how many numbers a row is turned
-        into, which keeps the blocks small enough, as does reading them more than once; `n_sums` is how many sums a
-        block gives, by default one for each feature and column.
+        What a block returns is written over. The weights are a column, or None when every row counts once. `n_columns`
+        is how many numbers a row is turned into, which keeps the blocks small enough, as does reading them more than
+        once; `n_sums` is how many sums a block gives, by default one for each feature and column.
         """
 
         def part(low: int, high: int) -> tuple[np.ndarray, ...]:
