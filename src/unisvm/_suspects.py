@@ -24,8 +24,9 @@ _SHARE_OF_TWO, _SHARE_OF_MORE = 1 / 3, 2 / 3
 _MOST_OF_A_CLASS = 0.95
 # labels that are mostly right allow for less regularisation: so many values of C are tried
 _COSTS = 4
-# fewer suspects than this share of the rows are not worth further fits
-_WORTH_IT = 0.03
+# Fewer suspects than this share of the rows, of two classes and of more, are not looked into. Two classes that overlap
+# have up to a seventh without a wrong label, and lose by doing without them.
+_WORTH_IT_OF_TWO, _WORTH_IT_OF_MORE = 1 / 6, 0.03
 # So many standard errors may a fit without suspects be worse by: what it is compared with is the best of many cells on
 # these splits, and so looks better than it is.
 _CLEARLY_WORSE = 1.0
@@ -110,7 +111,8 @@ def without_suspects(
     if len(known) < _FEWEST_ROWS or not 3 <= n_splits <= _MOST_SPLITS or not _are_parts(task.splits, len(decision)):
         return None
     labels = np.searchsorted(task.own["classes_"], task.y)
-    if _found(decision, labels, known).sum() < _WORTH_IT * len(known):
+    worth_it = _WORTH_IT_OF_TWO if decision.shape[1] == 1 else _WORTH_IT_OF_MORE
+    if _found(decision, labels, known).sum() < worth_it * len(known):
         return None
     try:
         doubted = _doubted_by_split(task, cell, labels, report)

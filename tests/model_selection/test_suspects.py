@@ -160,6 +160,18 @@ def test_clean_labels():
     same_as_believing(CLEAN)
 
 
+@pytest.mark.parametrize(("share_wrong", "tried"), [(0.0, False), (0.2, True)])
+def test_two_classes_that_overlap(without_a_doubt, share_wrong, tried):
+    """Many rows are on the wrong side without a wrong label; nothing is gained by doing without them."""
+    rng = np.random.RandomState(0)
+    rows = rng.normal(size=(800, 2))
+    target = (rows[:, 0] + rng.normal(scale=0.5, size=800) > 0).astype(int)
+    target = datasets.flip_labels(target, share_wrong, random_state=0)[0]
+    model = UniSVMClassifierCV("squared_hinge", Cs=[0.1], gammas=[0.5], rank=100, random_state=0).fit(rows, target)
+    assert model.best_score_ < 0.9
+    assert (len(model.suspects_) > 0) == tried
+
+
 def test_when_it_does_not_help(monkeypatch, capsys):
     monkeypatch.setattr(_suspects, "_CLEARLY_WORSE", -1e3)
     same_as_believing(WRONG, verbose=1)

@@ -1,0 +1,93 @@
+"""What leaving out suspects gains on sets that had no part in the choice of its rule.
+
+UNISVM_DATA=folder python benchmarks/suspects.py [--sets ...] [--wrong ...] [--seeds ...] [--rows N]
+
+Regressions become two classes, above the median and not; of covtype there is also class 2 against the others. Prints
+a row of a Markdown table for each set and share of wrong labels: the accuracy in % on clean rows when all labels are
+believed, what leaving out suspects adds to it with its standard error, and of how many seeds some were left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from sklearn import datasets as generated
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+
+from unisvm import UniSVMClassifierCV, datasets
+
+HALVES = ["abalone", "cadata", "cpu_act", "house_8L", "kin8nm", "winered"]
+SETS = [*HALVES, "covtype2", "moons", "skin_nonskin", "clusters", "covtype", "digits", "shuttle"]
+MOST_TEST_ROWS = 20_000
+#: classes of fewer rows are left out, since every fold needs some
+FEWEST_OF_A_CLASS = 60
+
+
+def load(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """All rows of a set, and the numbers of their classes."""
+    if name == "digits":
+        return generated.load_digits(return_X_y=True)
+    if name == "moons":
+        return generated.make_moons(6000, noise=0.25, random_state=7)
+    if name == "clusters":
+        return generated.make_classification(
+            6000, 20, n_informative=8, n_classes=4, n_clusters_per_class=3, flip_y=0, class_sep=1.5, random_state=3
+        )
+    data = datasets.load("covtype" if name == "covtype2" else name)
+    X, y = (
+        np.concatenate([data[f"{part}_train"], data[f"{part}_test"]]) if f"{part}_train" in data else data[part]
+        for part in "Xy"
+    )
+    if name in HALVES:
+        return X, (y > np.median(y)).astype(int)
+    if name == "covtype2":
+        return X, (y == 2).astype(int)
+    _, classes, count = np.unique(y, return_inverse=True, return_counts=True)
+    known = count[classes] >= FEWEST_OF_A_CLASS
+    return X[known], np.unique(classes[known], return_inverse=True)[1]
+
+
+def gains(name: str, wrong: float, seeds: list[int], n_rows: int) -> str:
+    """A row of the table."""
+    X, y = load(name)
+    n_rows = min(n_rows, 6 * len(y) // 10)
+    accuracy = np.empty((2, len(seeds)))
+    n_tried = 0
+    for k, seed in enumerate(seeds):
+        train, test = train_test_split(
+            np.arange(len(y)),
+            train_size=n_rows,
+            test_size=min(len(y) - n_rows, MOST_TEST_ROWS),
+            stratify=y,
+            random_state=seed,
+        )
+        scaler = StandardScaler().fit(X[train].astype(np.float32))
+        X_train, X_test = (scaler.transform(X[rows].astype(np.float32)) for rows in (train, test))
+        labels, _ = datasets.flip_labels(y[train], wrong, random_state=seed)
+        models = [
+            UniSVMClassifierCV(drop_suspects=drop, random_state=seed).fit(X_train, labels) for drop in (False, True)
+        ]
+        accuracy[:, k] = [100 * model.score(X_test, y[test]) for model in models]
+        n_tried += len(models[1].suspects_) > 0
+    gain = accuracy[1] - accuracy[0]
+    error = f" ± {gain.std(ddof=1) / np.sqrt(len(seeds)):.2f}" if len(seeds) > 1 else ""
+    return f"| {name} | {100 * wrong:g} % | {accuracy[0].mean():.2f} | {gain.mean():+.2f}{error} | {n_tried} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", nargs="*", default=SETS, choices=SETS)
+    parser.add_argument("--wrong", nargs="*", type=float, default=[0.0, 0.2, 0.4])
+    parser.add_argument("--seeds", nargs="*", type=int, default=list(range(5)))
+    parser.add_argument("--rows", type=int, default=4000, help="training rows at most")
+    options = parser.parse_args()
+    print("| set | wrong | all believed | without suspects | of seeds |\n|---|---|---|---|---|")
+    for name in options.sets:
+        for wrong in options.wrong:
+            print(gains(name, wrong, options.seeds, options.rows), flush=True)
+
+
+if __name__ == "__main__":
+    main()
