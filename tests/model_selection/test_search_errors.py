@@ -182,7 +182,7 @@ def test_split_with_nothing_in_it(cls, target):
 
 
 def test_one_class():
-    refused(UniSVMClassifierCV(**SMALL), ValueError, ["two classes", "only one class", "1"], target=np.ones(60, int))
+    refused(UniSVMClassifierCV(**SMALL), ValueError, ["two classes", "only one class, 1. "], target=np.ones(60, int))
 
 
 @ESTIMATORS
