@@ -292,7 +292,7 @@ What believes all labels was run with an earlier version, which differs from thi
 40 %, where rows were suspects from half of the usual lead on, and stayed unless the score rose clearly.
 
 The rule for suspects was tuned on these test rows: on ijcnn1, phoneme, spambase, diabetes and letter, with these seeds.
-What it adds there, and what ours loses to wrong labels, is better than on new sets; see model_selection.md.
+What it adds there, and what ours loses to wrong labels, is better than on new sets: model_selection.md has those.
 """
 TARGETS_NOTE = """
 Errors are in units of the target. All systems see the target divided by its interquartile range, and every search is

@@ -52,8 +52,9 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
         Give up on a loss once its score was clearly below its best for two values of C in a row, going up; what was not
         tried has NaN as its score.
     drop_suspects : bool, default=True
-        Find the rows whose label is clearly contradicted by fits that did not see them, and leave them out of the refit
-        unless the score is then clearly lower on rows that had no part in finding them. Not for several labels a row.
+        Find the rows whose label is clearly contradicted by fits that did not see them and, if they are many, leave
+        them out of the refit unless the score is then clearly lower on rows that had no part in finding them. Not for
+        several labels a row.
     calibration : {"sigmoid", "isotonic"}, default="sigmoid"
         How `predict_proba` makes probabilities of decisions.
     kernel : str, Kernel, callable or a sequence of them, default="auto"
