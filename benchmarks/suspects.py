@@ -1,5 +1,7 @@
 """What leaving out suspects gains on sets that had no part in the choice of its rule.
 
+But for one number, the least share of suspects, which was chosen on seeds 0 to 3: those are not among the default ones.
+
 UNISVM_DATA=folder python benchmarks/suspects.py [--sets ...] [--wrong ...] [--seeds ...] [--rows N]
 
 Regressions become two classes, above the median and not; of covtype there is also class 2 against the others. Prints
@@ -49,12 +51,11 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     return X[known], np.unique(classes[known], return_inverse=True)[1]
 
 
-def gains(name: str, wrong: float, seeds: list[int], n_rows: int) -> str:
-    """A row of the table."""
-    X, y = load(name)
+def gains(X: np.ndarray, y: np.ndarray, wrong: float, seeds: list[int], n_rows: int) -> str:
+    """The last three cells of a row of the table."""
     n_rows = min(n_rows, 6 * len(y) // 10)
     accuracy = np.empty((2, len(seeds)))
-    n_tried = 0
+    n_left_out = 0
     for k, seed in enumerate(seeds):
         train, test = train_test_split(
             np.arange(len(y)),
@@ -66,27 +67,28 @@ def gains(name: str, wrong: float, seeds: list[int], n_rows: int) -> str:
         scaler = StandardScaler().fit(X[train].astype(np.float32))
         X_train, X_test = (scaler.transform(X[rows].astype(np.float32)) for rows in (train, test))
         labels, _ = datasets.flip_labels(y[train], wrong, random_state=seed)
-        models = [
-            UniSVMClassifierCV(drop_suspects=drop, random_state=seed).fit(X_train, labels) for drop in (False, True)
-        ]
-        accuracy[:, k] = [100 * model.score(X_test, y[test]) for model in models]
-        n_tried += len(models[1].suspects_) > 0
+        believing = model = UniSVMClassifierCV(random_state=seed).fit(X_train, labels)
+        if len(model.suspects_):
+            n_left_out += 1
+            believing = UniSVMClassifierCV(drop_suspects=False, random_state=seed).fit(X_train, labels)
+        accuracy[:, k] = [100 * each.score(X_test, y[test]) for each in (believing, model)]
     gain = accuracy[1] - accuracy[0]
     error = f" ± {gain.std(ddof=1) / np.sqrt(len(seeds)):.2f}" if len(seeds) > 1 else ""
-    return f"| {name} | {100 * wrong:g} % | {accuracy[0].mean():.2f} | {gain.mean():+.2f}{error} | {n_tried} |"
+    return f"{accuracy[0].mean():.2f} | {gain.mean():+.2f}{error} | {n_left_out}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="*", default=SETS, choices=SETS)
     parser.add_argument("--wrong", nargs="*", type=float, default=[0.0, 0.2, 0.4])
-    parser.add_argument("--seeds", nargs="*", type=int, default=list(range(5)))
+    parser.add_argument("--seeds", nargs="*", type=int, default=list(range(10, 15)))
     parser.add_argument("--rows", type=int, default=4000, help="training rows at most")
     options = parser.parse_args()
     print("| set | wrong | all believed | without suspects | of seeds |\n|---|---|---|---|---|")
     for name in options.sets:
+        X, y = load(name)
         for wrong in options.wrong:
-            print(gains(name, wrong, options.seeds, options.rows), flush=True)
+            print(f"| {name} | {100 * wrong:g} % | {gains(X, y, wrong, options.seeds, options.rows)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ _MOST_OF_A_CLASS = 0.95
 # labels that are mostly right allow for less regularisation: so many values of C are tried
 _COSTS = 4
 # Fewer suspects than this share of the rows, of two classes and of more, are not looked into. Two classes that overlap
-# have up to a seventh without a wrong label, and lose by doing without them.
+# may have a seventh without a wrong label, and lose by doing without them.
 _WORTH_IT_OF_TWO, _WORTH_IT_OF_MORE = 1 / 6, 0.03
 # So many standard errors may a fit without suspects be worse by: what it is compared with is the best of many cells on
 # these splits, and so looks better than it is.

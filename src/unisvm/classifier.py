@@ -252,7 +252,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         classes = np.unique(y[weights > 0])
         if len(classes) < 2:
             raise ValueError(
-                f"A classifier needs at least two classes, but y holds only one class, {classes.tolist()[0]!r}. "
+                f"A classifier needs at least two classes, but y holds only one class, {classes.item(0)!r}. "
                 "Check y, or the rows of positive weight."
             )
         return classes

@@ -112,7 +112,7 @@ class BinaryKernelClassifier(ClassifierMixin, KernelEstimator):
     def _refuse(self, classes: np.ndarray) -> None:
         if len(classes) == 1:
             raise ValueError(
-                f"A classifier needs at least two classes, but y holds only one class, {classes.tolist()[0]!r}. "
+                f"A classifier needs at least two classes, but y holds only one class, {classes.item(0)!r}. "
                 "Check y, or the rows of positive weight."
             )
         raise ValueError(
