@@ -1,4 +1,4 @@
-"""Compiled sweeps, losses and exponentials beside plain formulas in double precision."""
+"""Compiled sweeps, losses, exponentials and distances beside plain formulas in double precision."""
 
 import os
 import shutil
@@ -8,6 +8,8 @@ import sysconfig
 
 import numpy as np
 import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
 
 from losses.loss_cases import each_case
 from unisvm import UniSVMClassifier, UniSVMRegressor, compiled, losses
@@ -174,6 +176,88 @@ def test_exponentials(dtype, lowest):
     beyond = np.array([1e-3, 0.0, 1.5 * lowest, -np.inf, np.nan], dtype)
     compiled.decay(beyond)
     np.testing.assert_array_equal(beyond, np.array([1, 1, 0, 0, np.nan], dtype))
+
+
+@needs_it
+@in_both_precisions
+@pytest.mark.parametrize(
+    ("n", "d", "r"), [(1, 1, 1), (3, 7, 16), (4, 255, 17), (9, 256, 8), (6, 257, 33), (5, 700, 40)]
+)
+def test_distances(n, d, r, dtype):
+    rng = np.random.RandomState(0)
+    X, Z = (rng.randn(size, d).astype(dtype) for size in (n, r))
+    X[rng.uniform(size=X.shape) < 0.5] = 0
+    expected = cdist(X, Z, "cityblock")
+    written = np.full((n, r), np.nan, dtype=dtype)
+    compiled.distances(X, compiled.panels(Z), written)
+    np.testing.assert_allclose(written, expected, rtol=TOLERANCE[dtype])
+    written[:] = np.nan
+    by_column = np.ascontiguousarray(Z.T)
+    compiled.distances_of_sparse(sparse.csr_array(X), by_column, np.abs(by_column).sum(axis=0), written)
+    np.testing.assert_allclose(written, expected, rtol=TOLERANCE[dtype])
+
+
+@needs_it
+def test_distances_of_arrays_that_do_not_fit_are_refused():
+    X, Z = np.ones((6, 5)), np.ones((9, 5))
+    panels, out = compiled.panels(Z), np.zeros((6, 9))
+    for rows, points, to in [
+        (X[:, :4].copy(), panels, out),
+        (X[:5], panels, out),
+        (X.astype(np.float32), panels, out),
+        (X.astype(int), panels, out),
+        (X[0], panels, out),
+        (X[:, :0].copy(), panels[:, :0].copy(), out),
+        (X, panels[:1], out),
+        (X, panels.astype(np.float32), out),
+        (X, panels.reshape(5, -1), out),
+        (X, panels, out.astype(np.float32)),
+        (X, panels, out.ravel()),
+        (X, panels, np.zeros((6, 17))),
+    ]:
+        with pytest.raises(ValueError, match="fit"):
+            compiled.distances(rows, points, to)
+    with pytest.raises(ValueError, match="contiguous"):
+        compiled.distances(np.asfortranarray(X), panels, out)
+    with pytest.raises((ValueError, BufferError)):
+        compiled.distances(X, panels, np.broadcast_to(0.0, (6, 9)))
+    assert (out == 0).all()
+
+
+@needs_it
+def test_sparse_rows_that_do_not_fit_are_refused():
+    starts, columns, stored = np.array([[0], [1], [3]]), np.array([[0], [1], [2]]), np.ones(3)
+    points, norms, out = np.ones((3, 4)), np.full(4, 3.0), np.zeros((2, 4))
+    good = [starts, columns, stored, points, norms, out]
+    compiled._sweeps.distances_of_sparse(*good)
+    np.testing.assert_array_equal(out, [[2.0] * 4, [1.0] * 4])
+    out[:] = 0
+    for place, bad in [
+        (0, starts - 1),
+        (0, starts + 1),
+        (0, starts[:2]),
+        (0, starts[[0, 2, 1]]),
+        (0, np.array([[0], [5], [3]])),
+        (0, starts.astype(np.int32)),
+        (0, starts.ravel()),
+        (1, columns + 1),
+        (1, columns - 1),
+        (1, columns[:2]),
+        (1, columns.astype(float)),
+        (2, stored[:2]),
+        (2, stored.astype(np.float32)),
+        (3, points[:2]),
+        (3, np.ones((3, 5))),
+        (3, points.astype(np.float32)),
+        (4, norms[:3]),
+        (4, norms.astype(np.float32)),
+        (5, np.zeros((3, 4))),
+        (5, np.zeros(8)),
+        (5, out.astype(np.float32)),
+    ]:
+        with pytest.raises(ValueError, match="fit"):
+            compiled._sweeps.distances_of_sparse(*good[:place], bad, *good[place + 1 :])
+    assert (out == 0).all()
 
 
 @needs_it

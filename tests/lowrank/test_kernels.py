@@ -2,14 +2,15 @@
 
 from functools import partial
 
+import cloudpickle
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import pairwise
 
-from unisvm import UniSVMClassifier, kernels
-from unisvm._manhattan import Manhattan
+from unisvm import UniSVMClassifier, compiled, kernels
+from unisvm.kernels import points
 
 
 def cosine_like(X, Z, power=1):
@@ -63,7 +64,7 @@ def test_values_are_those_of_scikit_learn(data, name, dtype, form_x, form_z):
 @pytest.mark.parametrize("name", ["linear", "rbf", "poly", "sigmoid"])
 @pytest.mark.parametrize("form_x", FORMS)
 def test_sparse_points_too_large_to_be_made_dense(data, monkeypatch, name, form_x):
-    monkeypatch.setattr(kernels, "_DENSE_BYTES", 0)
+    monkeypatch.setattr(points, "_DENSE_BYTES", 0)
     kernel, reference = KERNELS[name]
     X, Z = data
     for form in (sparse.csr_matrix, sparse.csr_array):
@@ -288,38 +289,72 @@ def test_units_do_not_matter(data, name):
     np.testing.assert_allclose(one.decision_function(X), other.decision_function(X * 2.0**10), rtol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_laplacian_of_columns_with_two_values(dtype):
-    rng = np.random.default_rng(0)
-    Z = rng.standard_normal((40, 8)).astype(dtype)
-    Z[:, 2:6] = np.where(Z[:, 2:6] > 0, 1.7, -0.3)
-    Z[:, 6] = 5.0
-    # rows may have other values than the points
-    rows = np.concatenate([Z, rng.standard_normal((20, 8)).astype(dtype)])
-    rows[::2, :3] = 0
-    tolerance = 1e-14 if dtype == np.float64 else 1e-6
-    for columns in (slice(None), slice(2, 6), [0, 1, 7]):
-        kernel = kernels.Laplacian(0.3)(rows[:, columns], Z[:, columns])
-        stored = kernels.Laplacian(0.3)(sparse.csr_array(rows[:, columns]), sparse.csr_array(Z[:, columns]))
-        assert kernel.dtype == stored.dtype == dtype
-        expected = pairwise.laplacian_kernel(rows[:, columns].astype(float), Z[:, columns].astype(float), gamma=0.3)
-        np.testing.assert_allclose(kernel, expected, rtol=0, atol=tolerance)
-        np.testing.assert_allclose(stored, expected, rtol=0, atol=tolerance)
+# ---------------------------------------------------------------------- sparse points
 
 
-def test_many_sparse_points_are_made_dense_once(monkeypatch):
-    made = []
+@pytest.fixture(params=["compiled", "by SciPy"])
+def either_way(request, monkeypatch):
+    if request.param == "by SciPy":
+        monkeypatch.setattr(compiled, "_sweeps", None)
 
-    def manhattan(Z):
-        made.append(Z.shape)
-        return Manhattan(Z)
 
-    monkeypatch.setattr(kernels, "_DENSE_BYTES", 0)
-    monkeypatch.setattr(kernels, "Manhattan", manhattan)
-    rng = np.random.default_rng(0)
-    Z, rows = rng.standard_normal((20, 5)), rng.standard_normal((30, 5))
-    block = kernels.Laplacian(0.3).against(sparse.csr_array(Z))
-    blocks = [block(rows[low : low + 10]) for low in (0, 10, 20)]
-    np.testing.assert_allclose(np.concatenate(blocks), pairwise.laplacian_kernel(rows, Z, gamma=0.3), atol=1e-14)
-    np.testing.assert_allclose(block(sparse.csr_array(rows)), np.concatenate(blocks), atol=1e-14)
-    assert made == [(20, 5)]
+@every_kernel
+@every_dtype
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("room", [2**28, 0])
+def test_columns_in_which_all_points_are_zero(either_way, monkeypatch, name, dtype, form, room):
+    # they are left out of the products, but not of the norms of rows and of their distances
+    monkeypatch.setattr(points, "_DENSE_BYTES", room)
+    rng = np.random.RandomState(0)
+    X = (rng.randn(50, 30) * (rng.uniform(size=(50, 30)) < 0.3)).astype(dtype)
+    Z = np.zeros((9, 30), dtype=dtype)
+    Z[:, [3, 4, 11, 29]] = rng.randn(9, 4)
+    Z[2] = 0
+    X[4], X[5] = 0, Z[1]
+    kernel, reference = KERNELS[name]
+    expected = reference(X.astype(float), Z.astype(float))
+    for z in (sparse.csr_matrix, sparse.csr_array):
+        block = kernel.against(z(Z))
+        out = np.full((50, 9), np.nan, dtype=dtype)
+        assert block(FORMS[form](X), out=out) is out
+        np.testing.assert_allclose(out, expected, **tolerance(dtype))
+        np.testing.assert_allclose(block(FORMS[form](X)), expected, **tolerance(dtype))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_points_that_are_all_zero(either_way, form):
+    X, Z = FORMS[form](np.eye(4)), sparse.csr_array(np.zeros((3, 4)))
+    np.testing.assert_allclose(kernels.Laplacian(1.0)(X, Z), np.full((4, 3), np.exp(-1)))
+    np.testing.assert_allclose(kernels.RBF(1.0)(X, Z), np.full((4, 3), np.exp(-1)))
+    np.testing.assert_array_equal(kernels.Linear()(X, Z), np.zeros((4, 3)))
+
+
+@every_kernel
+def test_sparse_rows_with_long_numbers_of_columns(data, either_way, name):
+    kernel, reference = KERNELS[name]
+    X, Z = map(sparse.csr_array, data)
+    for rows in (X, Z):
+        rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+    np.testing.assert_allclose(kernel(X, Z), reference(*data), rtol=1e-10, atol=1e-12)
+
+
+@every_dtype
+@pytest.mark.parametrize("form", FORMS)
+def test_laplacian_of_near_rows_far_from_the_origin(either_way, dtype, form):
+    rng = np.random.RandomState(0)
+    Z = (rng.randn(30, 10) + 1e3).astype(dtype)
+    X = (Z + 0.01 * rng.randn(30, 10)).astype(dtype)
+    expected = pairwise.laplacian_kernel(X.astype(float), Z.astype(float), gamma=1.0)
+    np.testing.assert_allclose(kernels.Laplacian(1.0)(FORMS[form](X), FORMS[form](Z)), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_points_are_sent_without_what_was_made_of_them(form):
+    rng = np.random.RandomState(0)
+    X, Z = rng.randn(30, 500), sparse.random(20, 500, 0.01, format="csr", random_state=0)
+    for kernel in (kernels.Linear(), kernels.Laplacian(0.1)):
+        block = kernel.against(Z)
+        before = block(FORMS[form](X))
+        sent = cloudpickle.dumps(block)
+        assert len(sent) < 10_000
+        np.testing.assert_array_equal(cloudpickle.loads(sent)(FORMS[form](X)), before)

@@ -1,4 +1,4 @@
-"""Sweeps in compiled code. Where it could not be built, `unisvm.objective` does the same with NumPy, more slowly.
+"""Sweeps, and what kernels are made of, in compiled code. Where it was not built, NumPy and SciPy do it, more slowly.
 
 The environment variable ``UNISVM_COMPILED=0`` turns it off.
 """
@@ -22,6 +22,8 @@ if os.environ.get("UNISVM_COMPILED") == "0":
 
 #: forms of losses, in the order in which the compiled code numbers them
 _FORMS = ("parabolas", "softplus", "saturating", "logarithm", "biweight")
+# a line of the cache
+_BYTES_OF_PANEL = 64
 # shorter rows fill no vector
 _LEAST_WIDTH = 8
 
@@ -119,6 +121,26 @@ def decay(exponents: np.ndarray) -> bool:
         return False
     _sweeps.decay(exponents)
     return True
+
+
+def panels(points: np.ndarray) -> np.ndarray:
+    """Points as `distances` reads them: some side by side, number after number; the last ones are filled up with 0."""
+    wide = _BYTES_OF_PANEL // points.itemsize
+    filled = np.zeros((-(-len(points) // wide), wide, points.shape[1]), dtype=points.dtype)
+    filled.reshape(-1, points.shape[1])[: len(points)] = points
+    return np.ascontiguousarray(filled.transpose(0, 2, 1))
+
+
+def distances(rows: np.ndarray, panels: np.ndarray, out: np.ndarray) -> None:
+    """Write ‖x − z‖₁ between rows and points into an array of shape (n_rows, n_points)."""
+    _sweeps.distances(rows, panels, out)
+
+
+def distances_of_sparse(rows, by_column: np.ndarray, norms: np.ndarray, out: np.ndarray) -> None:
+    """The same for rows of a CSR matrix, and points of which the first numbers come first, then the second ones; their
+    norms are their distances to 0."""
+    starts, columns = (numbers.astype(np.int64, copy=False)[:, None] for numbers in (rows.indptr, rows.indices))
+    _sweeps.distances_of_sparse(starts, columns, rows.data, by_column, norms, out)
 
 
 def _takes(n_columns: int) -> bool:

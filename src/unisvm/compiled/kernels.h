@@ -3,21 +3,27 @@
 #include "exponentials.h"
 
 #define REAL float
+#define BITS int32_t
 #define OF(name) NAME(name##_single)
 #include "losses.h"
 #include "rows.h"
+#include "distances.h"
 #ifdef WITH_COLUMNS
 #include "columns.h"
 #endif
 #undef REAL
+#undef BITS
 #undef OF
 
 #define REAL double
+#define BITS int64_t
 #define OF(name) NAME(name##_double)
 #include "losses.h"
 #include "rows.h"
+#include "distances.h"
 #ifdef WITH_COLUMNS
 #include "columns.h"
 #endif
 #undef REAL
+#undef BITS
 #undef OF

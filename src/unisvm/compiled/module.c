@@ -1,5 +1,6 @@
 /* Sweeps over the rows in compiled code: between the two products of a row it stays in the nearest cache, and nobody
-   waits for the interpreter. What it does is what unisvm.objective does with NumPy; and exponentials for kernels. */
+   waits for the interpreter. What it does is what unisvm.objective does with NumPy; and what kernels are made of,
+   exponentials and distances. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -18,6 +19,9 @@ enum { FEW = 9, MOST_OF_FEW = 432, SIDE_BY_SIDE = 3, ABREAST = 4, NEAREST = 1 <<
 
 /* of more columns: features at a time, and columns whose losses are found together */
 enum { PART = 512, MOST_TOGETHER = 64 };
+
+/* of distances: numbers of the points at a time, and bytes of as many points side by side, a line of the cache */
+enum { PART_OF_POINTS = 256, BYTES_OF_PANEL = 64 };
 
 /* shorter rows do not fill a vector of single precision */
 enum { LEAST_WIDTH = 8 };
@@ -86,12 +90,17 @@ struct kernels {
     ptrdiff_t (*scratch_of_columns)(ptrdiff_t, ptrdiff_t);
     void (*sweep_columns)(const struct sweep *);
     void (*decay)(ptrdiff_t, void *);
+    void (*distances)(ptrdiff_t, ptrdiff_t, ptrdiff_t, const void *, const void *, void *);
+    void (*distances_of_sparse)(ptrdiff_t, ptrdiff_t, const int64_t *, const int64_t *, const void *,
+                                const void *, const void *, void *);
 };
 
 /* in single and in double precision */
 static struct kernels kernels[2] = {
-    {scratch_of_few_single_anywhere, sweep_few_single_anywhere, NULL, NULL, decay_single_anywhere},
-    {scratch_of_few_double_anywhere, sweep_few_double_anywhere, NULL, NULL, decay_double_anywhere},
+    {scratch_of_few_single_anywhere, sweep_few_single_anywhere, NULL, NULL, decay_single_anywhere,
+     distances_single_anywhere, distances_of_sparse_single_anywhere},
+    {scratch_of_few_double_anywhere, sweep_few_double_anywhere, NULL, NULL, decay_double_anywhere,
+     distances_double_anywhere, distances_of_sparse_double_anywhere},
 };
 
 /* of each form; parabolas have three each, and a place where the second and the following begin */
@@ -308,9 +317,110 @@ static PyObject *decay(PyObject *self, PyObject *numbers_)
     return result;
 }
 
+/* Points in panels, as many as the columns of what is written; d numbers each. NULL with an error. */
+static const void *take_panels(struct given *given, PyObject *panels_, const Py_buffer *to, ptrdiff_t d)
+{
+    Py_buffer *panels = hold(given, panels_, PyBUF_C_CONTIGUOUS);
+    if (panels == NULL)
+        return NULL;
+    ptrdiff_t wide = BYTES_OF_PANEL / to->itemsize;
+    if (to->ndim == 2 && panels->ndim == 3 && strcmp(panels->format, to->format) == 0 && panels->shape[1] == d &&
+        panels->shape[2] == wide && panels->shape[0] == (to->shape[1] + wide - 1) / wide)
+        return panels->buf;
+    wrong("panels do not fit the rows and what is written");
+    return NULL;
+}
+
+PyDoc_STRVAR(distances_doc, "distances(rows, panels, to)\n--\n\nWrite the distances of rows to points in panels.");
+
+static PyObject *distances(PyObject *self, PyObject *arguments)
+{
+    PyObject *rows_, *panels_, *to_, *result = NULL;
+    struct given given = {.held = 0};
+    if (!PyArg_ParseTuple(arguments, "OOO", &rows_, &panels_, &to_))
+        return NULL;
+    Py_buffer *to = hold(&given, to_, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS), *rows;
+    const char *precision = to == NULL ? NULL : precision_of(to);
+    if (precision == NULL || (rows = hold(&given, rows_, PyBUF_C_CONTIGUOUS)) == NULL)
+        goto done;
+    if (rows->ndim != 2 || to->ndim != 2 || strcmp(rows->format, precision) != 0 || rows->shape[0] != to->shape[0] ||
+        rows->shape[1] < 1) {
+        wrong("rows do not fit what is written");
+        goto done;
+    }
+    const void *panels = take_panels(&given, panels_, to, rows->shape[1]);
+    if (panels == NULL)
+        goto done;
+    Py_BEGIN_ALLOW_THREADS
+    kernels[*precision == 'd'].distances(to->shape[0], rows->shape[1], to->shape[1], rows->buf, panels, to->buf);
+    Py_END_ALLOW_THREADS
+    result = Py_NewRef(Py_None);
+done:
+    release(&given);
+    return result;
+}
+
+/* Whether rows of stored numbers start and lie where they may. */
+static int is_sparse(const int64_t *starts, ptrdiff_t n, const int64_t *columns, ptrdiff_t n_stored, ptrdiff_t d)
+{
+    if (starts[0] != 0 || starts[n] != n_stored)
+        return 0;
+    for (ptrdiff_t i = 0; i < n; i++)
+        if (starts[i] > starts[i + 1])
+            return 0;
+    for (ptrdiff_t t = 0; t < n_stored; t++)
+        if (columns[t] < 0 || columns[t] >= d)
+            return 0;
+    return 1;
+}
+
+PyDoc_STRVAR(distances_of_sparse_doc,
+             "distances_of_sparse(starts, columns, stored, points, norms, to)\n--\n\n"
+             "Write the distances of rows, of which only some numbers are stored, to points that lie by columns.");
+
+static PyObject *distances_of_sparse(PyObject *self, PyObject *arguments)
+{
+    PyObject *starts_, *columns_, *stored_, *points_, *norms_, *to_, *result = NULL;
+    struct given given = {.held = 0};
+    if (!PyArg_ParseTuple(arguments, "OOOOOO", &starts_, &columns_, &stored_, &points_, &norms_, &to_))
+        return NULL;
+    Py_buffer *to = hold(&given, to_, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS), *starts, *columns, *points;
+    const char *precision = to == NULL ? NULL : precision_of(to);
+    if (precision == NULL || (starts = hold(&given, starts_, PyBUF_C_CONTIGUOUS)) == NULL ||
+        (columns = hold(&given, columns_, PyBUF_C_CONTIGUOUS)) == NULL ||
+        (points = hold(&given, points_, PyBUF_C_CONTIGUOUS)) == NULL)
+        goto done;
+    if (to->ndim != 2 || points->ndim != 2 || !is_table(starts, 1) || !is_table(columns, 1) ||
+        strcmp(points->format, precision) != 0 || points->shape[1] != to->shape[1] ||
+        starts->shape[0] != to->shape[0] + 1) {
+        wrong("rows and points do not fit what is written");
+        goto done;
+    }
+    ptrdiff_t n = to->shape[0], r = to->shape[1], n_stored = columns->shape[0];
+    const void *stored = take(&given, stored_, 0, n_stored, precision), *norms = NULL;
+    if (stored == NULL || (norms = take(&given, norms_, 0, r, precision)) == NULL)
+        goto done;
+    int fits;
+    Py_BEGIN_ALLOW_THREADS
+    fits = is_sparse(starts->buf, n, columns->buf, n_stored, points->shape[0]);
+    if (fits)
+        kernels[*precision == 'd'].distances_of_sparse(n, r, starts->buf, columns->buf, stored, points->buf, norms,
+                                                       to->buf);
+    Py_END_ALLOW_THREADS
+    if (fits)
+        result = Py_NewRef(Py_None);
+    else
+        wrong("rows of stored numbers do not fit the points");
+done:
+    release(&given);
+    return result;
+}
+
 static PyMethodDef methods[] = {
     {"sweep", sweep, METH_VARARGS, sweep_doc},
     {"decay", decay, METH_O, decay_doc},
+    {"distances", distances, METH_VARARGS, distances_doc},
+    {"distances_of_sparse", distances_of_sparse, METH_VARARGS, distances_of_sparse_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -320,9 +430,11 @@ static int choose(PyObject *module)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         kernels[0] = (struct kernels){scratch_of_few_single_avx2, sweep_few_single_avx2, scratch_of_columns_single_avx2,
-                                      sweep_columns_single_avx2, decay_single_avx2};
+                                      sweep_columns_single_avx2, decay_single_avx2,
+     distances_single_avx2, distances_of_sparse_single_avx2};
         kernels[1] = (struct kernels){scratch_of_few_double_avx2, sweep_few_double_avx2, scratch_of_columns_double_avx2,
-                                      sweep_columns_double_avx2, decay_double_avx2};
+                                      sweep_columns_double_avx2, decay_double_avx2,
+     distances_double_avx2, distances_of_sparse_double_avx2};
     }
 #endif
     return PyModule_AddObjectRef(module, "several_columns", kernels[0].sweep_columns == NULL ? Py_False : Py_True);

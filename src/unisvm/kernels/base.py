@@ -1,0 +1,114 @@
+"""What every kernel is: blocks of k(x, z), and the diagonal k(x, x) without the matrix."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from unisvm import compiled
+from unisvm._checks import is_number, one_of
+from unisvm.rows.stored import StoredRows
+
+#: maps rows X, and optionally an array `out` to write into, to k(X, Z)
+Block = Callable[..., np.ndarray]
+
+
+class Kernel(BaseEstimator):
+    """Base class of the kernels."""
+
+    #: whether a matrix that is not positive semidefinite is refused, rather than its negative part left out
+    refuses_indefinite: bool = False
+    #: whether a point is the number of a column, rather than a row
+    points_are_numbers: bool = False
+
+    @property
+    def is_psd(self) -> bool:
+        """Whether the kernel matrix is positive semidefinite whatever the rows."""
+        return True
+
+    def __call__(self, X, Z) -> np.ndarray:
+        """The matrix of k(x, z) for the rows x of X and z of Z, in X's precision."""
+        return self.against(as_rows(Z))(as_rows(X))
+
+    @abstractmethod
+    def against(self, Z) -> Block:
+        """The function that maps a block of rows X to k(X, Z)."""
+
+    @abstractmethod
+    def diagonal(self, X) -> np.ndarray:
+        """k(x, x) for each row of X, in double precision."""
+
+    def diagonal_at(self, X, indices: np.ndarray) -> np.ndarray:
+        """The diagonal for some rows of X."""
+        return self.diagonal(X[indices])
+
+    def points(self, rows, indices: np.ndarray):
+        """What stands for the rows of these numbers in ``against``."""
+        return rows.take(indices)
+
+    def resolve(self, n_features: int, variance: Callable[[], float]) -> Kernel:
+        """A kernel whose gamma is a number. `variance` is called only if it is needed."""
+        parameters = self.get_params(deep=False)
+        if not is_number(parameters.get("coef0", 0.0)):
+            raise ValueError(f"coef0 must be a finite number, got {parameters['coef0']!r}.")
+        degree = parameters.get("degree", 1)
+        if not (is_number(degree) and degree >= 1 and float(degree).is_integer()):
+            raise ValueError(f"degree must be a positive whole number, got {degree!r}.")
+        if "gamma" not in parameters:
+            return self
+        gamma = parameters["gamma"]
+        if not isinstance(gamma, str):
+            if not (is_number(gamma) and gamma > 0):
+                raise ValueError(f"gamma must be a positive number, 'scale' or 'auto', got {gamma!r}.")
+            return self
+        if one_of("gamma", gamma, ("scale", "auto")) == "auto":
+            number = 1.0 / n_features
+        else:
+            number = self.gamma_of_scale(n_features, variance())
+        return type(self)(**{**parameters, "gamma": number})
+
+    def gamma_of_scale(self, n_features: int, variance: float) -> float:
+        """The gamma that "scale" stands for: what it multiplies is about 1 then, in whatever units X is."""
+        return inverse(n_features * variance)
+
+
+def as_rows(X):
+    """X as a floating array, or as a CSR matrix that stores no entry twice, as norms and distances take it to be.
+
+    Rows in a file stay there: what is read of them is like that.
+    """
+    if isinstance(X, StoredRows):
+        return X
+    if not sparse.issparse(X):
+        X = np.asarray(X)
+        return X if np.issubdtype(X.dtype, np.floating) else X.astype(np.float64)
+    X = X.tocsr() if np.issubdtype(X.dtype, np.floating) else X.tocsr().astype(np.float64)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def inverse(number: float) -> float:
+    """1/number, or 1 for rows that are all alike."""
+    return 1.0 / number if number > 0 else 1.0
+
+
+def decay(exponents: np.ndarray) -> np.ndarray:
+    """e to the power of the exponents, which are at most 0 but for rounding, written over them."""
+    if not compiled.decay(exponents):
+        np.minimum(exponents, 0, out=exponents)
+        np.exp(exponents, out=exponents)
+    return exponents
+
+
+def into(out: np.ndarray | None, result: np.ndarray) -> np.ndarray:
+    """Put the result where it was asked for, if it is not there already."""
+    if out is None or out is result:
+        return result
+    out[...] = result
+    return out
