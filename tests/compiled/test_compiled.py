@@ -191,10 +191,21 @@ def test_distances(n, d, r, dtype):
     written = np.full((n, r), np.nan, dtype=dtype)
     compiled.distances(X, compiled.panels(Z), written)
     np.testing.assert_allclose(written, expected, rtol=TOLERANCE[dtype])
+
+
+@needs_it
+@in_both_precisions
+@pytest.mark.parametrize(("n", "d", "r"), [(1, 1, 1), (7, 20, 5), (20, 300, 40)])
+def test_what_sparse_rows_share_with_points(n, d, r, dtype):
+    X, Z = (sparse.random(size, d, 0.2, format="csr", dtype=dtype, random_state=size) for size in (n, r))
+    written = np.full((n, r), np.nan, dtype=dtype)
+    compiled.shared(X, Z.T.tocsr(), of_distances=False, out=written)
+    np.testing.assert_allclose(written, (X @ Z.T).toarray(), rtol=TOLERANCE[dtype], atol=1e-20)
     written[:] = np.nan
-    by_column = np.ascontiguousarray(Z.T)
-    compiled.distances_of_sparse(sparse.csr_array(X), by_column, np.abs(by_column).sum(axis=0), written)
-    np.testing.assert_allclose(written, expected, rtol=TOLERANCE[dtype])
+    compiled.shared(X, Z.T.tocsr(), of_distances=True, out=written)
+    x, z = (matrix.toarray().astype(float) for matrix in (X, Z))
+    expected = cdist(x, z, "cityblock") - np.abs(x).sum(axis=1)[:, None] - np.abs(z).sum(axis=1)
+    np.testing.assert_allclose(written, expected, atol=10 * TOLERANCE[dtype])
 
 
 @needs_it
@@ -226,37 +237,37 @@ def test_distances_of_arrays_that_do_not_fit_are_refused():
 
 @needs_it
 def test_sparse_rows_that_do_not_fit_are_refused():
+    # two rows, three columns, and four points
     starts, columns, stored = np.array([[0], [1], [3]]), np.array([[0], [1], [2]]), np.ones(3)
-    points, norms, out = np.ones((3, 4)), np.full(4, 3.0), np.zeros((2, 4))
-    good = [starts, columns, stored, points, norms, out]
-    compiled._sweeps.distances_of_sparse(*good)
-    np.testing.assert_array_equal(out, [[2.0] * 4, [1.0] * 4])
+    column_starts, points, values = np.array([[0], [2], [2], [3]]), np.array([[0], [3], [1]]), np.full(3, 2.0)
+    out = np.zeros((2, 4))
+    good = [starts, columns, stored, column_starts, points, values, False, out]
+    compiled._sweeps.shared(*good)
+    np.testing.assert_array_equal(out, [[2.0, 0.0, 0.0, 2.0], [0.0, 2.0, 0.0, 0.0]])
     out[:] = 0
-    for place, bad in [
-        (0, starts - 1),
-        (0, starts + 1),
-        (0, starts[:2]),
-        (0, starts[[0, 2, 1]]),
-        (0, np.array([[0], [5], [3]])),
-        (0, starts.astype(np.int32)),
-        (0, starts.ravel()),
-        (1, columns + 1),
-        (1, columns - 1),
-        (1, columns[:2]),
-        (1, columns.astype(float)),
-        (2, stored[:2]),
-        (2, stored.astype(np.float32)),
-        (3, points[:2]),
-        (3, np.ones((3, 5))),
-        (3, points.astype(np.float32)),
-        (4, norms[:3]),
-        (4, norms.astype(np.float32)),
-        (5, np.zeros((3, 4))),
-        (5, np.zeros(8)),
-        (5, out.astype(np.float32)),
-    ]:
-        with pytest.raises(ValueError, match="fit"):
-            compiled._sweeps.distances_of_sparse(*good[:place], bad, *good[place + 1 :])
+    for first in (0, 3):
+        for place, bad in [
+            (first, good[first] - 1),
+            (first, good[first] + 1),
+            (first, good[first][:2]),
+            (first, good[first][:0]),
+            (first, good[first][::-1].copy()),
+            (first, np.array([[0], [5], [3]])),
+            (first, good[first].astype(np.int32)),
+            (first, good[first].ravel()),
+            (first + 1, good[first + 1] + 2),
+            (first + 1, good[first + 1] - 1),
+            (first + 1, good[first + 1][:2]),
+            (first + 1, good[first + 1].astype(float)),
+            (first + 2, good[first + 2][:2]),
+            (first + 2, good[first + 2].astype(np.float32)),
+            (7, np.zeros((3, 4))),
+            (7, np.zeros((2, 3))),
+            (7, np.zeros(8)),
+            (7, out.astype(np.float32)),
+        ]:
+            with pytest.raises(ValueError, match="fit"):
+                compiled._sweeps.shared(*good[:place], bad, *good[place + 1 :])
     assert (out == 0).all()
 
 

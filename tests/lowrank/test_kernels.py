@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.metrics import pairwise
 
 from unisvm import UniSVMClassifier, compiled, kernels
-from unisvm.kernels import points
 
 
 def cosine_like(X, Z, power=1):
@@ -59,16 +58,6 @@ def test_values_are_those_of_scikit_learn(data, name, dtype, form_x, form_z):
     assert type(K) is np.ndarray
     assert K.dtype == dtype
     np.testing.assert_allclose(K, reference(X.astype(float), Z.astype(float)), **tolerance(dtype))
-
-
-@pytest.mark.parametrize("name", ["linear", "rbf", "poly", "sigmoid"])
-@pytest.mark.parametrize("form_x", FORMS)
-def test_sparse_points_too_large_to_be_made_dense(data, monkeypatch, name, form_x):
-    monkeypatch.setattr(points, "_DENSE_BYTES", 0)
-    kernel, reference = KERNELS[name]
-    X, Z = data
-    for form in (sparse.csr_matrix, sparse.csr_array):
-        np.testing.assert_allclose(kernel(FORMS[form_x](X), form(Z)), reference(X, Z), rtol=1e-10, atol=1e-12)
 
 
 @every_kernel
@@ -301,10 +290,7 @@ def either_way(request, monkeypatch):
 @every_kernel
 @every_dtype
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("room", [2**28, 0])
-def test_columns_in_which_all_points_are_zero(either_way, monkeypatch, name, dtype, form, room):
-    # they are left out of the products, but not of the norms of rows and of their distances
-    monkeypatch.setattr(points, "_DENSE_BYTES", room)
+def test_columns_in_which_all_points_are_zero(either_way, name, dtype, form):
     rng = np.random.RandomState(0)
     X = (rng.randn(50, 30) * (rng.uniform(size=(50, 30)) < 0.3)).astype(dtype)
     Z = np.zeros((9, 30), dtype=dtype)

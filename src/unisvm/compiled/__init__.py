@@ -136,11 +136,24 @@ def distances(rows: np.ndarray, panels: np.ndarray, out: np.ndarray) -> None:
     _sweeps.distances(rows, panels, out)
 
 
-def distances_of_sparse(rows, by_column: np.ndarray, norms: np.ndarray, out: np.ndarray) -> None:
-    """The same for rows of a CSR matrix, and points of which the first numbers come first, then the second ones; their
-    norms are their distances to 0."""
-    starts, columns = (numbers.astype(np.int64, copy=False)[:, None] for numbers in (rows.indptr, rows.indices))
-    _sweeps.distances_of_sparse(starts, columns, rows.data, by_column, norms, out)
+def shared(rows, by_column, of_distances: bool, out: np.ndarray) -> None:
+    """Write what entries in the same columns add to x·z, or to ‖x − z‖₁ − ‖x‖₁ − ‖z‖₁.
+
+    Parameters
+    ----------
+    rows : CSR matrix of shape (n_rows, n_columns)
+    by_column : CSR matrix of shape (n_columns, n_points)
+        The points, transposed.
+    of_distances : bool
+    out : ndarray of shape (n_rows, n_points)
+    """
+    _sweeps.shared(*_parts(rows), *_parts(by_column), of_distances, out)
+
+
+def _parts(matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where rows start, which columns they have entries in, and the entries."""
+    starts, columns = (numbers.astype(np.int64, copy=False)[:, None] for numbers in (matrix.indptr, matrix.indices))
+    return starts, columns, matrix.data
 
 
 def _takes(n_columns: int) -> bool:

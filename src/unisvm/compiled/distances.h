@@ -1,4 +1,4 @@
-/* Distances ‖x − z‖₁ between rows x and points z.
+/* Distances ‖x − z‖₁ between rows x and points z, and what sparse ones share.
 
    Included like rows.h, after it. The points lie in panels: the first numbers of so many points side by side, then their
    second numbers, and so on, so that vectors run along the points and nothing has to be summed across a vector. */
@@ -75,25 +75,29 @@ static void OF(distances)(ptrdiff_t n, ptrdiff_t d, ptrdiff_t r, const void *row
     }
 }
 
-/* The same for rows of which only some numbers are stored, and the others are 0. The points lie by columns: the first
-   numbers of all, then the second ones. `norms` are their distances to 0. */
-static void OF(distances_of_sparse)(ptrdiff_t n, ptrdiff_t r, const int64_t *starts, const int64_t *columns,
-                                    const void *stored_, const void *points_, const void *norms_, void *to_)
+/* What the entries add that sparse rows and points have in the same columns: x z to products, |x − z| − |x| − |z| to
+   distances. The points lie by columns. */
+static inline __attribute__((always_inline)) void OF(add_shared)(int of_distances, ptrdiff_t r,
+                                                                 const struct sparse *rows,
+                                                                 const struct sparse *points, REAL *to)
 {
-    const REAL *stored = stored_, *points = points_;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        REAL *restrict to = (REAL *)to_ + i * r;
-        memcpy(to, norms_, r * sizeof(REAL));
-        int64_t t = starts[i];
-        /* two at a time, which halves the visits of the sums */
-        for (; t + 2 <= starts[i + 1]; t += 2) {
-            const REAL *restrict z = points + columns[t] * r, *restrict next = points + columns[t + 1] * r;
-            REAL x = stored[t], x_next = stored[t + 1];
-            for (ptrdiff_t c = 0; c < r; c++)
-                to[c] += (OF(abs)(x - z[c]) - OF(abs)(z[c])) + (OF(abs)(x_next - next[c]) - OF(abs)(next[c]));
+    const REAL *stored = rows->stored, *values = points->stored;
+    for (ptrdiff_t i = 0; i < rows->n; i++, to += r)
+        for (int64_t t = rows->starts[i]; t < rows->starts[i + 1]; t++) {
+            int64_t end = points->starts[rows->places[t] + 1];
+            REAL x = stored[t];
+            for (int64_t u = points->starts[rows->places[t]]; u < end; u++) {
+                REAL z = values[u];
+                to[points->places[u]] += of_distances ? OF(abs)(x - z) - OF(abs)(x) - OF(abs)(z) : x * z;
+            }
         }
-        if (t < starts[i + 1])
-            for (ptrdiff_t c = 0; c < r; c++)
-                to[c] += OF(abs)(stored[t] - points[columns[t] * r + c]) - OF(abs)(points[columns[t] * r + c]);
-    }
+}
+
+static void OF(shared)(int of_distances, ptrdiff_t r, const struct sparse *rows, const struct sparse *points, void *to)
+{
+    memset(to, 0, rows->n * r * sizeof(REAL));
+    if (of_distances)
+        OF(add_shared)(1, r, rows, points, to);
+    else
+        OF(add_shared)(0, r, rows, points, to);
 }

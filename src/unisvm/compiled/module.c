@@ -54,6 +54,14 @@ struct sweep {
     double *gradients, *pulls, *risks;
 };
 
+/* Numbers of which only those that are not 0 are stored: of each of n parts, from where to where, at which places, and
+   which numbers. */
+struct sparse {
+    ptrdiff_t n, n_stored;
+    const int64_t *starts, *places;
+    const void *stored;
+};
+
 static inline int up_to_side_by_side(int columns)
 {
     return columns < SIDE_BY_SIDE ? columns : SIDE_BY_SIDE;
@@ -91,16 +99,15 @@ struct kernels {
     void (*sweep_columns)(const struct sweep *);
     void (*decay)(ptrdiff_t, void *);
     void (*distances)(ptrdiff_t, ptrdiff_t, ptrdiff_t, const void *, const void *, void *);
-    void (*distances_of_sparse)(ptrdiff_t, ptrdiff_t, const int64_t *, const int64_t *, const void *,
-                                const void *, const void *, void *);
+    void (*shared)(int, ptrdiff_t, const struct sparse *, const struct sparse *, void *);
 };
 
 /* in single and in double precision */
 static struct kernels kernels[2] = {
     {scratch_of_few_single_anywhere, sweep_few_single_anywhere, NULL, NULL, decay_single_anywhere,
-     distances_single_anywhere, distances_of_sparse_single_anywhere},
+     distances_single_anywhere, shared_single_anywhere},
     {scratch_of_few_double_anywhere, sweep_few_double_anywhere, NULL, NULL, decay_double_anywhere,
-     distances_double_anywhere, distances_of_sparse_double_anywhere},
+     distances_double_anywhere, shared_double_anywhere},
 };
 
 /* of each form; parabolas have three each, and a place where the second and the following begin */
@@ -360,57 +367,66 @@ done:
     return result;
 }
 
-/* Whether rows of stored numbers start and lie where they may. */
-static int is_sparse(const int64_t *starts, ptrdiff_t n, const int64_t *columns, ptrdiff_t n_stored, ptrdiff_t d)
+/* Take numbers of which some are stored; -1 with an error. */
+static int take_sparse(struct given *given, struct sparse *sparse, PyObject *starts_, PyObject *places_,
+                       PyObject *stored_, const char *precision)
 {
-    if (starts[0] != 0 || starts[n] != n_stored)
+    Py_buffer *starts = hold(given, starts_, PyBUF_C_CONTIGUOUS), *places;
+    if (starts == NULL || (places = hold(given, places_, PyBUF_C_CONTIGUOUS)) == NULL)
+        return -1;
+    if (!is_table(starts, 1) || !is_table(places, 1) || starts->shape[0] < 1)
+        return wrong("arrays do not fit each other");
+    *sparse = (struct sparse){starts->shape[0] - 1, places->shape[0], starts->buf, places->buf, NULL};
+    sparse->stored = take(given, stored_, 0, sparse->n_stored, precision);
+    return sparse->stored == NULL ? -1 : 0;
+}
+
+/* Whether parts follow each other, with places below an end. */
+static int is_in_order(const struct sparse *sparse, ptrdiff_t end)
+{
+    if (sparse->starts[0] != 0 || sparse->starts[sparse->n] != sparse->n_stored)
         return 0;
-    for (ptrdiff_t i = 0; i < n; i++)
-        if (starts[i] > starts[i + 1])
+    for (ptrdiff_t i = 0; i < sparse->n; i++)
+        if (sparse->starts[i] > sparse->starts[i + 1])
             return 0;
-    for (ptrdiff_t t = 0; t < n_stored; t++)
-        if (columns[t] < 0 || columns[t] >= d)
+    for (ptrdiff_t t = 0; t < sparse->n_stored; t++)
+        if (sparse->places[t] < 0 || sparse->places[t] >= end)
             return 0;
     return 1;
 }
 
-PyDoc_STRVAR(distances_of_sparse_doc,
-             "distances_of_sparse(starts, columns, stored, points, norms, to)\n--\n\n"
-             "Write the distances of rows, of which only some numbers are stored, to points that lie by columns.");
+PyDoc_STRVAR(shared_doc,
+             "shared(starts, columns, stored, column_starts, points, values, of_distances, to)\n--\n\n"
+             "Write what entries in the same columns add to products or distances of sparse rows and points.");
 
-static PyObject *distances_of_sparse(PyObject *self, PyObject *arguments)
+static PyObject *shared(PyObject *self, PyObject *arguments)
 {
-    PyObject *starts_, *columns_, *stored_, *points_, *norms_, *to_, *result = NULL;
+    PyObject *starts_, *columns_, *stored_, *column_starts_, *points_, *values_, *to_, *result = NULL;
     struct given given = {.held = 0};
-    if (!PyArg_ParseTuple(arguments, "OOOOOO", &starts_, &columns_, &stored_, &points_, &norms_, &to_))
+    struct sparse rows, points;
+    int of_distances, fits;
+    if (!PyArg_ParseTuple(arguments, "OOOOOOpO", &starts_, &columns_, &stored_, &column_starts_, &points_, &values_,
+                          &of_distances, &to_))
         return NULL;
-    Py_buffer *to = hold(&given, to_, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS), *starts, *columns, *points;
+    Py_buffer *to = hold(&given, to_, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS);
     const char *precision = to == NULL ? NULL : precision_of(to);
-    if (precision == NULL || (starts = hold(&given, starts_, PyBUF_C_CONTIGUOUS)) == NULL ||
-        (columns = hold(&given, columns_, PyBUF_C_CONTIGUOUS)) == NULL ||
-        (points = hold(&given, points_, PyBUF_C_CONTIGUOUS)) == NULL)
+    if (precision == NULL || take_sparse(&given, &rows, starts_, columns_, stored_, precision) < 0 ||
+        take_sparse(&given, &points, column_starts_, points_, values_, precision) < 0)
         goto done;
-    if (to->ndim != 2 || points->ndim != 2 || !is_table(starts, 1) || !is_table(columns, 1) ||
-        strcmp(points->format, precision) != 0 || points->shape[1] != to->shape[1] ||
-        starts->shape[0] != to->shape[0] + 1) {
-        wrong("rows and points do not fit what is written");
+    if (to->ndim != 2 || to->shape[0] != rows.n) {
+        wrong("rows do not fit what is written");
         goto done;
     }
-    ptrdiff_t n = to->shape[0], r = to->shape[1], n_stored = columns->shape[0];
-    const void *stored = take(&given, stored_, 0, n_stored, precision), *norms = NULL;
-    if (stored == NULL || (norms = take(&given, norms_, 0, r, precision)) == NULL)
-        goto done;
-    int fits;
+    ptrdiff_t r = to->shape[1];
     Py_BEGIN_ALLOW_THREADS
-    fits = is_sparse(starts->buf, n, columns->buf, n_stored, points->shape[0]);
+    fits = is_in_order(&rows, points.n) && is_in_order(&points, r);
     if (fits)
-        kernels[*precision == 'd'].distances_of_sparse(n, r, starts->buf, columns->buf, stored, points->buf, norms,
-                                                       to->buf);
+        kernels[*precision == 'd'].shared(of_distances, r, &rows, &points, to->buf);
     Py_END_ALLOW_THREADS
     if (fits)
         result = Py_NewRef(Py_None);
     else
-        wrong("rows of stored numbers do not fit the points");
+        wrong("stored numbers do not fit");
 done:
     release(&given);
     return result;
@@ -420,7 +436,7 @@ static PyMethodDef methods[] = {
     {"sweep", sweep, METH_VARARGS, sweep_doc},
     {"decay", decay, METH_O, decay_doc},
     {"distances", distances, METH_VARARGS, distances_doc},
-    {"distances_of_sparse", distances_of_sparse, METH_VARARGS, distances_of_sparse_doc},
+    {"shared", shared, METH_VARARGS, shared_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -431,10 +447,10 @@ static int choose(PyObject *module)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         kernels[0] = (struct kernels){scratch_of_few_single_avx2, sweep_few_single_avx2, scratch_of_columns_single_avx2,
                                       sweep_columns_single_avx2, decay_single_avx2,
-     distances_single_avx2, distances_of_sparse_single_avx2};
+     distances_single_avx2, shared_single_avx2};
         kernels[1] = (struct kernels){scratch_of_few_double_avx2, sweep_few_double_avx2, scratch_of_columns_double_avx2,
                                       sweep_columns_double_avx2, decay_double_avx2,
-     distances_double_avx2, distances_of_sparse_double_avx2};
+     distances_double_avx2, shared_double_avx2};
     }
 #endif
     return PyModule_AddObjectRef(module, "several_columns", kernels[0].sweep_columns == NULL ? Py_False : Py_True);

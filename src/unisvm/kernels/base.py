@@ -112,3 +112,10 @@ def into(out: np.ndarray | None, result: np.ndarray) -> np.ndarray:
         return result
     out[...] = result
     return out
+
+
+def room(shape: tuple[int, int], dtype: np.dtype, out: np.ndarray | None) -> np.ndarray:
+    """Where compiled code writes numbers of this precision: `out` itself, if it will do."""
+    if out is not None and out.dtype == dtype and out.flags.c_contiguous:
+        return out
+    return np.empty(shape, dtype)
