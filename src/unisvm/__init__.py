@@ -1,9 +1,8 @@
 """Kernel machines with any least-squares DC loss: fast, large, and honest about dirty labels."""
 
 from unisvm import datasets, kernels, losses, solvers
-from unisvm._path import path
 from unisvm.classifier import UniSVMClassifier
-from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV
+from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV, path
 from unisvm.regressor import UniSVMRegressor
 
 __all__ = [

@@ -21,6 +21,7 @@ from unisvm._prepared import Landmarks, Prepared, bytes_of_moments, second_momen
 from unisvm._report import Report
 from unisvm.checkpoint import Arrays, Stages
 from unisvm.features import FeatureMap, GramSample
+from unisvm.kernels.base import as_rows
 from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
 from unisvm.rows import MemoryRows
@@ -103,7 +104,7 @@ class BaseUniSVM(KernelEstimator):
         """
         targets, weights = problem.targets, problem.weights
         present = np.flatnonzero(weights)
-        every_row = X = kernels.as_rows(X)
+        every_row = X = as_rows(X)
         if len(present) < len(weights):
             X = X[present][:, present] if self._is_precomputed() else only(X, present)
             targets, weights = targets[present], weights[present]

@@ -18,6 +18,7 @@ from unisvm import kernels
 from unisvm._inputs import check_rows
 from unisvm.features import check_positive_semidefinite
 from unisvm.kernels import Precomputed
+from unisvm.kernels.base import as_rows
 from unisvm.rows.stored import Pages, StoredRows
 from unisvm.rows.threads import count_threads, run
 
@@ -91,7 +92,7 @@ class KernelEstimator(BaseEstimator):
     def _decision(self, X, turn: Turn = _as_it_is, out: np.ndarray | None = None) -> np.ndarray:
         """What `turn` makes of f(x) of each column, block by block: in `out` if it is given."""
         check_is_fitted(self)
-        return self._decide(kernels.as_rows(check_rows(self, X)), turn, out)
+        return self._decide(as_rows(check_rows(self, X)), turn, out)
 
     def _decide(self, X, turn: Turn = _as_it_is, out: np.ndarray | None = None) -> np.ndarray:
         against = self.kernel_.against(self.landmark_vectors_)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from checkpointed import Broken, rows
-from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, _search
+from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, model_selection
 
 X, y = rows(600)
 MANY, LABELS = rows(5000)
@@ -98,13 +98,13 @@ def test_killed(tmp_path):
 def test_what_was_done_is_not_done_again(tmp_path, monkeypatch):
     model = clone(CASES["classes"][0]).set_params(checkpoint=tmp_path, random_state=0).fit(X, y)
     walked = []
-    walk = _search.walk
+    walk = model_selection.search.walk
 
     def counted(task, folds, losses, costs, space, **others):
         walked.append(space.gamma)
         return walk(task, folds, losses, costs, space, **others)
 
-    monkeypatch.setattr(_search, "walk", counted)
+    monkeypatch.setattr(model_selection.search, "walk", counted)
     again = clone(model).fit(X, y)
     # for the decisions on the rows left out
     assert walked == [model.gamma_]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unisvm.features import GramSample
-from unisvm.spectrum import CoordinatesByLoss, GridMajoriser, HessianCoordinates, Spectrum
+from unisvm.model_selection.spectrum import CoordinatesByLoss, GridMajoriser, HessianCoordinates, Spectrum
 
 rng = np.random.RandomState(0)
 N, RANK = 300, 8

@@ -10,7 +10,7 @@ from sklearn.metrics import brier_score_loss
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
 from unisvm import UniSVMClassifier, UniSVMClassifierCV
-from unisvm.calibration import METHODS, Calibration, Isotonic, Sigmoid
+from unisvm.model_selection.calibration import METHODS, Calibration, Isotonic, Sigmoid
 
 rng = np.random.RandomState(0)
 X = rng.randn(600, 3)

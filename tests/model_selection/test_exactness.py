@@ -7,7 +7,15 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, StratifiedKFold, cross_val_predict
 
-from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, UniSVMRegressorCV, _walk, kernels, losses
+from unisvm import (
+    UniSVMClassifier,
+    UniSVMClassifierCV,
+    UniSVMRegressor,
+    UniSVMRegressorCV,
+    kernels,
+    losses,
+    model_selection,
+)
 
 N = 2400
 rng = np.random.RandomState(0)
@@ -113,7 +121,7 @@ def test_errors_of_regression(case):
 @pytest.mark.parametrize("columns", [1, 3], ids=["one-by-one", "two-by-two"])
 def test_one_C_started_from_another(monkeypatch, columns):
     # so few columns at a time that the solutions for one C are where the next starts
-    monkeypatch.setattr(_walk, "_COLUMNS", columns)
+    monkeypatch.setattr(model_selection.walk, "_COLUMNS", columns)
     used, target = ["smooth_hinge"] if columns == 3 else ["smooth_hinge", "saturating"], y
     params = {"Cs": [0.5, 0.01, 1.0, 0.1], "gammas": [0.3], "cv": StratifiedKFold(2)}
     search, grid = searches(UniSVMClassifierCV, used, **params)
@@ -125,7 +133,7 @@ def test_one_C_started_from_another(monkeypatch, columns):
 @pytest.mark.parametrize("beside", [[], ["logistic"], ["squared_hinge"]])
 def test_rows_that_a_low_C_gives_up_come_back(monkeypatch, beside):
     # one C at a time
-    monkeypatch.setattr(_walk, "_COLUMNS", 1)
+    monkeypatch.setattr(model_selection.walk, "_COLUMNS", 1)
     cv = StratifiedKFold(3, shuffle=True, random_state=0)
     used = [*beside, "truncated_squared_hinge", "quadratic_ramp", "saturating"]
     search, grid = searches(UniSVMClassifierCV, used, cv=cv, Cs=[0.003, 0.03, 0.3, 3.0], gammas=[0.4], tol=1e-6)
@@ -194,7 +202,7 @@ def test_losses_that_memory_does_not_hold_at_once():
     params = {"landmarks": POINTS[:5], "cv": StratifiedKFold(2), "tol": 1e-8}
     at_once, _ = searches(UniSVMClassifierCV, used, **(GRID | params))
     in_turn = clone(at_once).set_params(memory_limit="500KB")
-    assert _walk._cells_at_once("500KB", 3, 5 * 8 * N, 8 * N) == 1
+    assert model_selection.walk._cells_at_once("500KB", 3, 5 * 8 * N, 8 * N) == 1
     np.testing.assert_allclose(split_scores(at_once.fit(X, y)), split_scores(in_turn.fit(X, y)), rtol=0, atol=1e-3)
     assert at_once.best_params_ == in_turn.best_params_
 

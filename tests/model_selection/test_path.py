@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import unisvm
-from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, UniSVMRegressorCV, _walk, losses
+from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, UniSVMRegressorCV, losses, model_selection
 
 rng = np.random.RandomState(0)
 X = rng.randn(500, 3)
@@ -82,7 +82,7 @@ def test_losses_that_are_not_convex():
 
 
 def test_one_C_started_from_another(monkeypatch):
-    monkeypatch.setattr(_walk, "_COLUMNS", 1)
+    monkeypatch.setattr(model_selection.walk, "_COLUMNS", 1)
     path = unisvm.path(X, WAVE, losses=["huber", "welsch"], Cs=CS, **TIGHT)
     check_against_plain_fits(path, X, WAVE, TIGHT)
 

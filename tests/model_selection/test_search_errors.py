@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import brier_score_loss, make_scorer
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
-from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, _search, _walk, losses
+from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, losses, model_selection
 
 X, y = make_moons(60, noise=0.2, random_state=0)
 WAVE = np.sin(3 * X[:, 0]) + X[:, 1]
@@ -24,7 +24,7 @@ def no_work(monkeypatch):
     def walk(*args, **kwargs):
         pytest.fail("The walk through the grid began.")
 
-    monkeypatch.setattr(_search, "walk", walk)
+    monkeypatch.setattr(model_selection.search, "walk", walk)
 
 
 def refused(model, exception, fragments, rows=X, target=y, **params):
@@ -221,7 +221,7 @@ def test_before_a_fit(cls, target):
 @ESTIMATORS
 def test_memory(cls, target, monkeypatch):
     monkeypatch.undo()
-    monkeypatch.setattr(_walk, "Grid", lambda *args, **kwargs: pytest.fail("A grid was made."))
+    monkeypatch.setattr(model_selection.walk, "Grid", lambda *args, **kwargs: pytest.fail("A grid was made."))
     with pytest.raises(MemoryError, match=r"splits.*limit of 1 KB.*Use fewer splits.*float32"):
         cls(**SMALL, memory_limit="1KB").fit(X, target)
     # enough for the targets, but not for the features

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs, make_circles, make_friedman1, make_moons
 
-from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, _search, _walk
+from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, model_selection
 from unisvm.rows.budget import parse_memory
 
 X, y = make_moons(150, noise=0.25, random_state=0)
@@ -77,7 +77,7 @@ SETS = {
 @pytest.mark.parametrize("case", SETS.values(), ids=SETS.keys())
 def test_pruning_keeps_the_winner(case, monkeypatch):
     # one C after the other, so that there is something to leave out
-    monkeypatch.setattr(_walk, "_COLUMNS", 1)
+    monkeypatch.setattr(model_selection.walk, "_COLUMNS", 1)
     cls, rows, target = case
     params = {"Cs": 10.0 ** np.arange(-3, 4), "gammas": [0.5], "cv": 4, "random_state": 0, "tol": 1e-3}
     full = cls(**params).fit(rows, target)
@@ -93,7 +93,7 @@ def test_pruning_keeps_the_winner(case, monkeypatch):
 
 
 def test_pruning_leaves_something_out(monkeypatch):
-    monkeypatch.setattr(_walk, "_COLUMNS", 1)
+    monkeypatch.setattr(model_selection.walk, "_COLUMNS", 1)
     noisy = np.where(np.random.RandomState(0).rand(150) < 0.3, 1 - y, y)
     params = {"Cs": 10.0 ** np.arange(-2, 6), "gammas": [10.0], "cv": 5, "random_state": 0, "tol": 1e-3, "prune": True}
     model = UniSVMClassifierCV(["logistic"], **params, scoring="roc_auc").fit(X, noisy)
@@ -105,7 +105,7 @@ def test_a_loss_is_given_up_when_clearly_worse_twice_in_a_row():
     good = np.array([0.9, 0.8, 0.7, 0.8])
     # lower everywhere, though less than the splits differ; and lower by no more than by chance
     worse, unclear = good - [0.05, 0.06, 0.05, 0.06], good - [0.2, -0.15, 0.1, -0.1]
-    race = _walk._Race(3)
+    race = model_selection.walk._Race(3)
     steps = [(good, good, good), (worse, worse, unclear), (worse, unclear, unclear), (good, worse, unclear)]
     still = [race.still_in(np.array(step)).tolist() for step in steps]
     assert still == [[True] * 3, [True] * 3, [False, True, True], [True, True, True]]
@@ -122,7 +122,7 @@ class Watched:
 
     def __init__(self, monkeypatch):
         self.now, self.most, self.shares = 0, 0, set()
-        lock, walk = Lock(), _search.walk
+        lock, walk = Lock(), model_selection.search.walk
 
         def watched(task, *args, **params):
             with lock:
@@ -133,7 +133,7 @@ class Watched:
             with lock:
                 self.now -= 1
 
-        monkeypatch.setattr(_search, "walk", watched)
+        monkeypatch.setattr(model_selection.search, "walk", watched)
 
 
 GAMMAS = {"losses": ["squared_hinge"], "Cs": 3, "gammas": [0.25, 1.0, 4.0], "cv": 2, "rank": 200, "random_state": 0}

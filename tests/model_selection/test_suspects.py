@@ -7,10 +7,10 @@ from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import RepeatedStratifiedKFold, ShuffleSplit, StratifiedKFold, train_test_split
 
-from unisvm import UniSVMClassifier, UniSVMClassifierCV, _suspects, datasets, losses
+from unisvm import UniSVMClassifier, UniSVMClassifierCV, datasets, losses, model_selection
 from unisvm._report import Report
-from unisvm._suspects import Cell, contradicted
-from unisvm._walk import Space
+from unisvm.model_selection.suspects import Cell, contradicted
+from unisvm.model_selection.walk import Space
 
 X, X_TEST, CLEAN, Y_TEST = train_test_split(
     *(array[:1200] for array in load_digits(return_X_y=True)), test_size=400, random_state=0
@@ -34,7 +34,7 @@ def believing():
 @pytest.fixture
 def without_a_doubt(monkeypatch):
     """They are left out whatever comes of it."""
-    monkeypatch.setattr(_suspects, "_CLEARLY_WORSE", 1e3)
+    monkeypatch.setattr(model_selection.suspects, "_CLEARLY_WORSE", 1e3)
 
 
 # ------------------------------------------------------------------ who is a suspect
@@ -71,7 +71,7 @@ def test_labels_that_a_split_is_scored_on_have_no_part_in_it():
 
     def doubted(labels):
         _, task, _ = model.fit(X, WRONG)._fit(X, labels, None, {})
-        return _suspects._doubted_by_split(task._replace(splits=splits), cell, labels, Report(0))
+        return model_selection.suspects._doubted_by_split(task._replace(splits=splits), cell, labels, Report(0))
 
     splits = list(StratifiedKFold(4).split(X, WRONG))
     once = doubted(WRONG)
@@ -173,7 +173,7 @@ def test_two_classes_that_overlap(without_a_doubt, share_wrong, tried):
 
 
 def test_when_it_does_not_help(monkeypatch, capsys):
-    monkeypatch.setattr(_suspects, "_CLEARLY_WORSE", -1e3)
+    monkeypatch.setattr(model_selection.suspects, "_CLEARLY_WORSE", -1e3)
     same_as_believing(WRONG, verbose=1)
     assert "suspects stay: without suspects the score changes by +0." in capsys.readouterr().out
 
@@ -195,12 +195,12 @@ def test_splits_that_are_no_parts(cv):
 
 
 def test_no_room_for_it(monkeypatch, capsys):
-    real = _suspects.walk
+    real = model_selection.suspects.walk
 
     def walk(task, *args, **params):
         yield from real(task._replace(template=task.template.set_params(memory_limit=1000)), *args, **params)
 
-    monkeypatch.setattr(_suspects, "walk", walk)
+    monkeypatch.setattr(model_selection.suspects, "walk", walk)
     same_as_believing(WRONG, verbose=1)
     assert "suspects stay: The targets" in capsys.readouterr().out
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_moons
 
-from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressorCV, _selection
+from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressorCV, model_selection
 
 X, y = make_moons(600, noise=0.2, random_state=0)
 LABELS = np.array(["left", "right"])[y]
@@ -44,7 +44,7 @@ def test_few_rows_are_searched_on_as_in_memory():
 
 
 def test_many_rows_are_sampled_and_all_are_refitted(monkeypatch):
-    monkeypatch.setattr(_selection, "_SEARCHED_ROWS", 200)
+    monkeypatch.setattr(model_selection.base, "_SEARCHED_ROWS", 200)
     rows, labels = collections(X, LABELS)
     search = UniSVMClassifierCV(["saturating", "hinge"], **SETTINGS).fit(rows, labels)
     assert len(np.unique(search.searched_rows_)) == 200

@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from unisvm import kernels
 from unisvm._checks import check_number, is_integer
 from unisvm._kernel_estimator import KernelEstimator
 from unisvm.features import check_positive_semidefinite
+from unisvm.kernels.base import as_rows
 from unisvm.rows import MemoryRows
 from unisvm.rows.budget import parse_memory, readable
 
@@ -54,7 +54,7 @@ class BinaryKernelClassifier(ClassifierMixin, KernelEstimator):
         classes = np.unique(y[present])
         if len(classes) != 2:
             self._refuse(classes)
-        X = kernels.as_rows(X)
+        X = as_rows(X)
         if len(present) < len(weights):
             X = X[present][:, present] if self._is_precomputed() else X[present]
         signs = np.where(y[present] == classes[1], 1.0, -1.0)

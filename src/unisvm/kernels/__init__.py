@@ -7,14 +7,13 @@ what depends on Z once and returns the function that is left.
 from __future__ import annotations
 
 from unisvm._checks import one_of
-from unisvm.kernels.base import Block, Kernel, as_rows
+from unisvm.kernels.base import Kernel
 from unisvm.kernels.given import Function, Precomputed
 from unisvm.kernels.laplacian import Laplacian
 from unisvm.kernels.products import RBF, Linear, Polynomial, Sigmoid
 
 __all__ = [
     "RBF",
-    "Block",
     "Function",
     "Kernel",
     "Laplacian",
@@ -22,7 +21,6 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Sigmoid",
-    "as_rows",
     "get",
 ]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from unisvm._checks import one_of
-from unisvm._path import Path, path
 from unisvm.losses import Loss
+from unisvm.model_selection.paths import Path, path
 from unisvm.plotting.loss import require_matplotlib
 
 

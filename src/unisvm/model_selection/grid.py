@@ -17,12 +17,12 @@ import numpy as np
 from unisvm.features import FeatureMap, GramSample
 from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.losses.squared import SquaredHinge
+from unisvm.model_selection.spectrum import CoordinatesByLoss, EigenMap, GridMajoriser, HessianCoordinates, Spectrum
 from unisvm.objective import Chosen, Objective, curvature_of, unit_of
 from unisvm.rows.threads import blas_threads, run
 from unisvm.solvers import LBFGS, StopReason
 from unisvm.solvers.columns import Group, Run
 from unisvm.solvers.lbfgs import best_least_squares
-from unisvm.spectrum import CoordinatesByLoss, EigenMap, GridMajoriser, HessianCoordinates, Spectrum
 
 # steps from one C to the next that a start may lie ahead of the last solution
 _FURTHEST = 5.0

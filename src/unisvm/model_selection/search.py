@@ -14,12 +14,12 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from unisvm._estimator import BaseUniSVM
-from unisvm._folds import Folds, fold, mean_model
 from unisvm._prepared import bytes_of_moments
 from unisvm._report import Report
-from unisvm._walk import SHARE_FOR_DECISIONS, Space, Step, Task, bytes_of_decisions, most_cells, walk
 from unisvm.checkpoint import Arrays, Stages
 from unisvm.losses.base import Loss
+from unisvm.model_selection.folds import Folds, fold, mean_model
+from unisvm.model_selection.walk import SHARE_FOR_DECISIONS, Space, Step, Task, bytes_of_decisions, most_cells, walk
 from unisvm.rows.budget import parse_memory
 from unisvm.rows.threads import Stop, blas_threads, count_threads, run
 

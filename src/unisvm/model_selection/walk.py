@@ -10,13 +10,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from unisvm import kernels, solvers
+from unisvm import solvers
 from unisvm._estimator import BaseUniSVM
-from unisvm._folds import Folds, Splits, attributes, held_out, remembering
 from unisvm._prepared import Prepared
 from unisvm._report import Report
-from unisvm.grid import Grid, Lead, Stage, Trail
+from unisvm.kernels.base import as_rows
 from unisvm.losses.base import REGRESSION, Loss
+from unisvm.model_selection.folds import Folds, Splits, attributes, held_out, remembering
+from unisvm.model_selection.grid import Grid, Lead, Stage, Trail
 from unisvm.rows.budget import parse_memory, readable
 from unisvm.rows.threads import Stop
 
@@ -114,7 +115,7 @@ def walk(
     at_once = _cells_at_once(template.memory_limit, most_cells(folds, len(losses)), beside, each)
     prepared = template._prepare(
         folds.rows,
-        kernels.as_rows(folds.X),
+        as_rows(folds.X),
         solvers.LBFGS(),
         check_random_state(template.random_state),
         report,

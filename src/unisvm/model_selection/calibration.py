@@ -15,7 +15,7 @@ class Sigmoid:
     Examples
     --------
     >>> import numpy as np
-    >>> from unisvm.calibration import Sigmoid
+    >>> from unisvm.model_selection.calibration import Sigmoid
     >>> decision = np.array([-2.0, -1.0, 0.5, -0.5, 1.0, 2.0])
     >>> positive = np.array([False, False, False, True, True, True])
     >>> Sigmoid().fit(decision, positive).predict(np.array([-3.0, 0.0, 3.0])).round(2)
@@ -63,7 +63,7 @@ class Isotonic:
     Examples
     --------
     >>> import numpy as np
-    >>> from unisvm.calibration import Isotonic
+    >>> from unisvm.model_selection.calibration import Isotonic
     >>> decision = np.array([-2.0, -1.0, 0.5, -0.5, 1.0, 2.0])
     >>> positive = np.array([False, False, False, True, True, True])
     >>> Isotonic().fit(decision, positive).predict(np.array([-3.0, 0.0, 3.0]))

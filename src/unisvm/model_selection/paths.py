@@ -11,11 +11,11 @@ from sklearn.utils.multiclass import type_of_target
 
 from unisvm._checks import one_of
 from unisvm._distributed import refuse_collections
-from unisvm._folds import attributes, fold
 from unisvm._report import Report
-from unisvm._walk import Space, walk
 from unisvm.losses.base import CLASSIFICATION, REGRESSION, TASKS
-from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV
+from unisvm.model_selection.estimators import UniSVMClassifierCV, UniSVMRegressorCV
+from unisvm.model_selection.folds import attributes, fold
+from unisvm.model_selection.walk import Space, walk
 from unisvm.rows.threads import blas_threads, count_threads
 
 

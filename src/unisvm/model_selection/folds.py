@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unisvm import kernels
 from unisvm._estimator import BaseUniSVM, Problem, in_units_of_y
 from unisvm._prepared import Prepared
-from unisvm.grid import Layout, Stage
+from unisvm.kernels.base import as_rows
 from unisvm.losses.base import CLASSIFICATION, REGRESSION
+from unisvm.model_selection.grid import Layout, Stage
 from unisvm.rows import MemoryRows
 from unisvm.rows.stored import only
 from unisvm.rows.threads import count_threads
@@ -54,7 +54,7 @@ def fold(
     template: BaseUniSVM, X, y: np.ndarray, weights: np.ndarray, splits: Splits, subset: np.ndarray | None = None
 ) -> Folds:
     """Bring the splits into columns, of all rows or of a subset. Rows of weight 0 are left out, as if not there."""
-    every_row = kernels.as_rows(X)
+    every_row = as_rows(X)
     whole, own = template._specify(y, weights, X.dtype)
     if subset is not None:
         inside = np.zeros_like(weights)

@@ -9,12 +9,12 @@ from unisvm import _distributed
 from unisvm._checks import one_of
 from unisvm._inputs import check_rows_and_targets
 from unisvm._report import Report
-from unisvm._search import Scores
-from unisvm._selection import BaseSearch
-from unisvm._suspects import Cell, Cleaned, without_suspects
-from unisvm._walk import Task
-from unisvm.calibration import METHODS, Calibration
 from unisvm.classifier import UniSVMClassifier, signs_of
+from unisvm.model_selection.base import BaseSearch
+from unisvm.model_selection.calibration import METHODS, Calibration
+from unisvm.model_selection.search import Scores
+from unisvm.model_selection.suspects import Cell, Cleaned, without_suspects
+from unisvm.model_selection.walk import Task
 from unisvm.regressor import UniSVMRegressor
 from unisvm.rows.collections import is_dask
 

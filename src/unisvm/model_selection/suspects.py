@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unisvm._folds import Folds, Splits, fold, held_out, mean_model
 from unisvm._report import Report
-from unisvm._walk import Space, Step, Task, walk
 from unisvm.losses.base import Loss
+from unisvm.model_selection.folds import Folds, Splits, fold, held_out, mean_model
+from unisvm.model_selection.walk import Space, Step, Task, walk
 from unisvm.rows.threads import blas_threads, count_threads
 
 # A label is contradicted if another class is ahead of it by this share of the lead that the first class usually has, of

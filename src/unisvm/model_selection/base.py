@@ -25,13 +25,14 @@ from sklearn.utils.validation import check_is_fitted
 from unisvm import _distributed, checkpoint, fingerprint, kernels, losses
 from unisvm._checks import check_number, is_integer, one_of
 from unisvm._estimator import BaseUniSVM, describe_estimator
-from unisvm._folds import Splits
 from unisvm._inputs import check_rows
 from unisvm._report import Report
-from unisvm._search import Scores, search
-from unisvm._suspects import Cell, Cleaned
-from unisvm._walk import Space, Task
+from unisvm.kernels.base import as_rows
 from unisvm.losses.base import CLASSIFICATION, Loss
+from unisvm.model_selection.folds import Splits
+from unisvm.model_selection.search import Scores, search
+from unisvm.model_selection.suspects import Cell, Cleaned
+from unisvm.model_selection.walk import Space, Task
 from unisvm.rows import MemoryRows
 from unisvm.rows.collections import is_dask
 from unisvm.rows.threads import count_threads
@@ -161,7 +162,7 @@ class BaseSearch(BaseEstimator):
 
     def _spaces(self, axes: Axes, X, weights: np.ndarray) -> list[Space]:
         """Every kernel with each of its values of gamma."""
-        rows = MemoryRows(kernels.as_rows(X), np.empty((X.shape[0], 0)), weights)
+        rows = MemoryRows(as_rows(X), np.empty((X.shape[0], 0)), weights)
         variance = rows.variance() if isinstance(axes.gammas, int) else 0.0
         spaces = []
         for given in axes.kernels:
