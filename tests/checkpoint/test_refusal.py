@@ -58,7 +58,7 @@ def contents(folder):
         ({"loss": "hinge"}, "loss was 'saturating' and is 'hinge'"),
         ({"loss": losses.Saturating(2, 2, 4)}, r"loss was 'saturating' and is unisvm.losses.*\(a=2, b=2, c=4\)"),
         ({"kernel": "laplacian"}, "kernel was 'rbf' and is 'laplacian'"),
-        ({"kernel": kernels.RBF(0.5)}, r"kernel was 'rbf' and is unisvm.kernels.RBF\(gamma=0.5\)"),
+        ({"kernel": kernels.RBF(0.5)}, r"kernel was 'rbf' and is unisvm.kernels.products.RBF\(gamma=0.5\)"),
         ({"landmarks": np.arange(9)}, r"landmarks was 'rpcholesky' and is a int64 array of shape \(9,\)"),
         ({"random_state": 1}, "random_state was 0 and is 1"),
         ({"random_state": None}, "random_state was 0 and is None"),
