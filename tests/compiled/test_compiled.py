@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from losses.loss_cases import each_case
-from unisvm import UniSVMClassifier, UniSVMRegressor, compiled, losses
+from unisvm import UniSVMClassifier, UniSVMRegressor, compiled, kernels, losses
 from unisvm.losses.base import CLASSIFICATION
 
 needs_it = pytest.mark.skipif(not compiled.is_available(), reason="the compiled part was not built or is turned off")
@@ -54,7 +54,13 @@ def expected(loss, F, y, weights, dual, intercept, margins):
     return F.T @ pull, np.array([pull.sum(axis=0), (weights * loss.value(u)).sum(axis=0)])
 
 
+def needs_wide_vectors(n_columns=2):
+    if n_columns > 1 and not compiled._sweeps.wide_vectors:
+        pytest.skip("this processor has no wide vectors that are made use of")
+
+
 def problem(n, r, dtype, *, margins, n_columns=1, shared=False, seed=0):
+    needs_wide_vectors(n_columns)
     rng = np.random.RandomState(seed)
     F = rng.uniform(size=(n, r)).astype(dtype)
     shape = n, 1 if shared else n_columns
@@ -109,6 +115,7 @@ def test_rows_features_and_columns_of_any_number(n, r, n_columns, dtype):
 @in_both_precisions
 @pytest.mark.parametrize("q", [1, 5, 12])
 def test_long_sums_are_in_double_precision(dtype, q):
+    needs_wide_vectors(q)
     n = 200_000
     F, y = np.full((n, 8), 0.1, dtype), np.ones((n, 1), dtype)
     found, _ = sweep(known(losses.LeastSquares(), q), F, y, None, np.zeros((8, q), dtype), np.zeros(q, dtype), True)
@@ -140,6 +147,7 @@ def test_columns_of_several_losses_however_targets_lie(dtype, n_saturating):
 @each_case()
 @pytest.mark.parametrize("n_columns", [1, 2, 11])
 def test_residuals_that_are_far_off_or_not_a_number(case, n_columns):
+    needs_wide_vectors(n_columns)
     loss = known(case.loss, n_columns)
     dual, intercept = np.zeros((8, n_columns)), np.zeros(n_columns)
     dual[0] = 1
@@ -184,6 +192,7 @@ def test_exponentials(dtype, lowest):
     ("n", "d", "r"), [(1, 1, 1), (3, 7, 16), (4, 255, 17), (9, 256, 8), (6, 257, 33), (5, 700, 40)]
 )
 def test_distances(n, d, r, dtype):
+    needs_wide_vectors()
     rng = np.random.RandomState(0)
     X, Z = (rng.randn(size, d).astype(dtype) for size in (n, r))
     X[rng.uniform(size=X.shape) < 0.5] = 0
@@ -191,6 +200,14 @@ def test_distances(n, d, r, dtype):
     written = np.full((n, r), np.nan, dtype=dtype)
     compiled.distances(X, compiled.panels(Z), written)
     np.testing.assert_allclose(written, expected, rtol=TOLERANCE[dtype])
+
+
+@needs_it
+def test_distances_are_left_to_scipy_where_the_processor_is_unknown(monkeypatch):
+    X, Z = np.random.RandomState(0).randn(2, 30, 4)
+    monkeypatch.setattr(compiled._sweeps, "wide_vectors", False)
+    monkeypatch.setattr(compiled, "distances", lambda *arguments: pytest.fail("they were not"))
+    np.testing.assert_allclose(kernels.Laplacian(0.3)(X, Z), np.exp(-0.3 * cdist(X, Z, "cityblock")), rtol=1e-14)
 
 
 @needs_it
@@ -210,6 +227,7 @@ def test_what_sparse_rows_share_with_points(n, d, r, dtype):
 
 @needs_it
 def test_distances_of_arrays_that_do_not_fit_are_refused():
+    needs_wide_vectors()
     X, Z = np.ones((6, 5)), np.ones((9, 5))
     panels, out = compiled.panels(Z), np.zeros((6, 9))
     for rows, points, to in [
@@ -296,7 +314,7 @@ def test_what_it_cannot_read_is_left_to_numpy():
 def test_several_columns_are_left_to_blas_where_the_processor_is_unknown(monkeypatch):
     F, y, weights, dual, intercept = problem(50, 20, np.float64, margins=True, n_columns=2)
     form = known(losses.Saturating(), 2)
-    monkeypatch.setattr(compiled._sweeps, "several_columns", False)
+    monkeypatch.setattr(compiled._sweeps, "wide_vectors", False)
     assert known(losses.Saturating(), 2) is None
     assert known(losses.Saturating(), 1) is not None
     # as on a worker of a cluster, if the client's processor is known

@@ -123,6 +123,11 @@ def decay(exponents: np.ndarray) -> bool:
     return True
 
 
+def takes_distances() -> bool:
+    """Whether there is compiled code here for `distances`."""
+    return _sweeps is not None and _sweeps.wide_vectors
+
+
 def panels(points: np.ndarray) -> np.ndarray:
     """Points as `distances` reads them: some side by side, number after number; the last ones are filled up with 0."""
     wide = _BYTES_OF_PANEL // points.itemsize
@@ -158,7 +163,7 @@ def _parts(matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _takes(n_columns: int) -> bool:
     """Whether there is compiled code here for so many columns."""
-    return _sweeps is not None and (n_columns == 1 or _sweeps.several_columns)
+    return _sweeps is not None and (n_columns == 1 or _sweeps.wide_vectors)
 
 
 def _can_read(array: np.ndarray) -> bool:

@@ -1,15 +1,10 @@
-/* Distances ‖x − z‖₁ between rows x and points z, and what sparse ones share.
+/* Distances ‖x − z‖₁ between rows x and points z.
 
    Included like rows.h, after it. The points lie in panels: the first numbers of so many points side by side, then their
    second numbers, and so on, so that vectors run along the points and nothing has to be summed across a vector. */
 
 /* points and vectors of a panel, and rows whose sums fill the registers */
 enum { OF(WIDE) = BYTES_OF_PANEL / sizeof(REAL), OF(ACROSS) = OF(WIDE) / OF(LANES), OF(ROWS_AT_ONCE) = 4 };
-
-static inline REAL OF(abs)(REAL x)
-{
-    return x < 0 ? -x : x;
-}
 
 typedef BITS OF(bits) __attribute__((vector_size(32), may_alias));
 
@@ -73,31 +68,4 @@ static void OF(distances)(ptrdiff_t n, ptrdiff_t d, ptrdiff_t r, const void *row
                 OF(distances_of_rows)(1, rows + i * d + low, d, length, panel, to + i * r + c, r, r - c, low > 0);
         }
     }
-}
-
-/* What the entries add that sparse rows and points have in the same columns: x z to products, |x − z| − |x| − |z| to
-   distances. The points lie by columns. */
-static inline __attribute__((always_inline)) void OF(add_shared)(int of_distances, ptrdiff_t r,
-                                                                 const struct sparse *rows,
-                                                                 const struct sparse *points, REAL *to)
-{
-    const REAL *stored = rows->stored, *values = points->stored;
-    for (ptrdiff_t i = 0; i < rows->n; i++, to += r)
-        for (int64_t t = rows->starts[i]; t < rows->starts[i + 1]; t++) {
-            int64_t end = points->starts[rows->places[t] + 1];
-            REAL x = stored[t];
-            for (int64_t u = points->starts[rows->places[t]]; u < end; u++) {
-                REAL z = values[u];
-                to[points->places[u]] += of_distances ? OF(abs)(x - z) - OF(abs)(x) - OF(abs)(z) : x * z;
-            }
-        }
-}
-
-static void OF(shared)(int of_distances, ptrdiff_t r, const struct sparse *rows, const struct sparse *points, void *to)
-{
-    memset(to, 0, rows->n * r * sizeof(REAL));
-    if (of_distances)
-        OF(add_shared)(1, r, rows, points, to);
-    else
-        OF(add_shared)(0, r, rows, points, to);
 }

@@ -7,9 +7,10 @@
 #define OF(name) NAME(name##_single)
 #include "losses.h"
 #include "rows.h"
-#include "distances.h"
+#include "shared.h"
 #ifdef WITH_COLUMNS
 #include "columns.h"
+#include "distances.h"
 #endif
 #undef REAL
 #undef BITS
@@ -20,9 +21,10 @@
 #define OF(name) NAME(name##_double)
 #include "losses.h"
 #include "rows.h"
-#include "distances.h"
+#include "shared.h"
 #ifdef WITH_COLUMNS
 #include "columns.h"
+#include "distances.h"
 #endif
 #undef REAL
 #undef BITS

@@ -94,20 +94,20 @@ static inline int up_to_side_by_side(int columns)
 struct kernels {
     ptrdiff_t (*scratch_of_few)(ptrdiff_t, ptrdiff_t);
     void (*sweep_few)(const struct sweep *);
-    /* NULL where BLAS is used for several columns */
+    /* NULL without wide vectors: BLAS is used for several columns then, and SciPy for distances */
     ptrdiff_t (*scratch_of_columns)(ptrdiff_t, ptrdiff_t);
     void (*sweep_columns)(const struct sweep *);
-    void (*decay)(ptrdiff_t, void *);
     void (*distances)(ptrdiff_t, ptrdiff_t, ptrdiff_t, const void *, const void *, void *);
+    void (*decay)(ptrdiff_t, void *);
     void (*shared)(int, ptrdiff_t, const struct sparse *, const struct sparse *, void *);
 };
 
 /* in single and in double precision */
 static struct kernels kernels[2] = {
-    {scratch_of_few_single_anywhere, sweep_few_single_anywhere, NULL, NULL, decay_single_anywhere,
-     distances_single_anywhere, shared_single_anywhere},
-    {scratch_of_few_double_anywhere, sweep_few_double_anywhere, NULL, NULL, decay_double_anywhere,
-     distances_double_anywhere, shared_double_anywhere},
+    {scratch_of_few_single_anywhere, sweep_few_single_anywhere, NULL, NULL, NULL, decay_single_anywhere,
+     shared_single_anywhere},
+    {scratch_of_few_double_anywhere, sweep_few_double_anywhere, NULL, NULL, NULL, decay_double_anywhere,
+     shared_double_anywhere},
 };
 
 /* of each form; parabolas have three each, and a place where the second and the following begin */
@@ -350,6 +350,10 @@ static PyObject *distances(PyObject *self, PyObject *arguments)
     const char *precision = to == NULL ? NULL : precision_of(to);
     if (precision == NULL || (rows = hold(&given, rows_, PyBUF_C_CONTIGUOUS)) == NULL)
         goto done;
+    if (kernels[0].distances == NULL) {
+        wrong("distances are not computed here");
+        goto done;
+    }
     if (rows->ndim != 2 || to->ndim != 2 || strcmp(rows->format, precision) != 0 || rows->shape[0] != to->shape[0] ||
         rows->shape[1] < 1) {
         wrong("rows do not fit what is written");
@@ -446,14 +450,14 @@ static int choose(PyObject *module)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         kernels[0] = (struct kernels){scratch_of_few_single_avx2, sweep_few_single_avx2, scratch_of_columns_single_avx2,
-                                      sweep_columns_single_avx2, decay_single_avx2,
-     distances_single_avx2, shared_single_avx2};
+                                      sweep_columns_single_avx2, distances_single_avx2, decay_single_avx2,
+                                      shared_single_avx2};
         kernels[1] = (struct kernels){scratch_of_few_double_avx2, sweep_few_double_avx2, scratch_of_columns_double_avx2,
-                                      sweep_columns_double_avx2, decay_double_avx2,
-     distances_double_avx2, shared_double_avx2};
+                                      sweep_columns_double_avx2, distances_double_avx2, decay_double_avx2,
+                                      shared_double_avx2};
     }
 #endif
-    return PyModule_AddObjectRef(module, "several_columns", kernels[0].sweep_columns == NULL ? Py_False : Py_True);
+    return PyModule_AddObjectRef(module, "wide_vectors", kernels[0].sweep_columns == NULL ? Py_False : Py_True);
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -80,7 +80,7 @@ class Manhattan:
 
     def _of_dense(self, X: np.ndarray, out: np.ndarray | None) -> np.ndarray:
         points = self._points.dense
-        if not compiled.is_available():
+        if not compiled.takes_distances():
             return cdist(X, points, "cityblock")
         dtype = np.result_type(X, points)
         if dtype not in self._panels:
