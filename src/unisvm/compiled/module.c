@@ -13,15 +13,18 @@
 /* most rows and most losses at a time, and rows whose sum has the precision of the features */
 enum { CHUNK = 96, PIECE = 512, MOST_UNSUMMED = 4 * CHUNK };
 
-/* of a few columns: how many that is, most losses at a time, columns and rows side by side, and bytes of features that
-   are left in the nearest cache and in the next one */
-enum { FEW = 9, MOST_OF_FEW = 432, SIDE_BY_SIDE = 3, ABREAST = 4, NEAREST = 1 << 13, NEXT = 3 << 16 };
+/* of a few columns: how many that is, most losses at a time, columns and rows side by side, bytes of features that are
+   left in the nearest cache and in the next one, and how many times the former are fetched ahead */
+enum { FEW = 9, MOST_OF_FEW = 432, SIDE_BY_SIDE = 3, ABREAST = 4, NEAREST = 1 << 13, NEXT = 3 << 16, TILES_AHEAD = 2 };
+
+/* bytes that are fetched together */
+enum { LINE = 64 };
 
 /* of more columns: features at a time, and columns whose losses are found together */
 enum { PART = 512, MOST_TOGETHER = 64 };
 
-/* of distances: numbers of the points at a time, and bytes of as many points side by side, a line of the cache */
-enum { PART_OF_POINTS = 256, BYTES_OF_PANEL = 64 };
+/* of distances: numbers of the points at a time, and bytes of as many points side by side */
+enum { PART_OF_POINTS = 256, BYTES_OF_PANEL = LINE };
 
 /* shorter rows do not fill a vector of single precision */
 enum { LEAST_WIDTH = 8 };

@@ -83,9 +83,11 @@ static inline __attribute__((always_inline)) void OF(products)(int q, const REAL
 }
 
 /* Add what some rows pull at the features in up to SIDE_BY_SIDE columns. The rows are near, so that several side by
-   side save sums. */
+   side save sums. Meanwhile memory would be idle: rows that are so far ahead, if any, are fetched into the next cache,
+   from which the processor brings them into the nearest one by itself. */
 static inline __attribute__((always_inline)) void OF(gather)(int q, const REAL *restrict rows, int n, ptrdiff_t r,
-                                                             const REAL *restrict pull, REAL *restrict sums)
+                                                             const REAL *restrict pull, REAL *restrict sums,
+                                                             ptrdiff_t ahead)
 {
     struct OF(tail) tail = OF(tail_of)(r);
     int i = 0;
@@ -94,6 +96,9 @@ static inline __attribute__((always_inline)) void OF(gather)(int q, const REAL *
         REAL own[SIDE_BY_SIDE][ABREAST];
         for (int c = 0; c < q; c++)
             memcpy(own[c], pull + c * n + i, sizeof own[c]);
+        if (ahead > 0)
+            for (ptrdiff_t j = 0; j < ABREAST * r; j += LINE / (ptrdiff_t)sizeof(REAL))
+                __builtin_prefetch(a + ahead + j, 0, 2);
         for (ptrdiff_t j = 0; j < tail.whole; j += OF(LANES))
             for (int c = 0; c < q; c++) {
                 OF(vector) sum = *(OF(place))(sums + c * r + j);
@@ -122,9 +127,9 @@ static inline __attribute__((always_inline)) void OF(gather)(int q, const REAL *
         OF(products)(q, rows, n, r, dual, f);                                                                          \
     }                                                                                                                  \
     static void OF(gather_##q)(const REAL *restrict rows, int n, ptrdiff_t r, const REAL *restrict pull,               \
-                               REAL *restrict sums)                                                                    \
+                               REAL *restrict sums, ptrdiff_t ahead)                                                   \
     {                                                                                                                  \
-        OF(gather)(q, rows, n, r, pull, sums);                                                                         \
+        OF(gather)(q, rows, n, r, pull, sums, ahead);                                                                         \
     }
 FOR_COLUMNS(1)
 FOR_COLUMNS(2)
@@ -132,10 +137,11 @@ FOR_COLUMNS(3)
 #undef FOR_COLUMNS
 
 typedef void OF(product)(const REAL *restrict, int, ptrdiff_t, const REAL *restrict, REAL *restrict);
+typedef void OF(gathering)(const REAL *restrict, int, ptrdiff_t, const REAL *restrict, REAL *restrict, ptrdiff_t);
 
 /* by the number of columns */
 static OF(product) *const OF(products_of)[] = {NULL, OF(products_1), OF(products_2), OF(products_3)};
-static OF(product) *const OF(gather_of)[] = {NULL, OF(gather_1), OF(gather_2), OF(gather_3)};
+static OF(gathering) *const OF(gather_of)[] = {NULL, OF(gather_1), OF(gather_2), OF(gather_3)};
 
 static inline REAL OF(entry)(const struct matrix *matrix, ptrdiff_t row, ptrdiff_t column)
 {
@@ -201,6 +207,8 @@ static void OF(sweep_few)(const struct sweep *sweep)
     int q = (int)sweep->q;
     REAL *dual = sweep->scratch, *partial = dual + q * r, f[MOST_OF_FEW];
     ptrdiff_t tile = OF(rows_at_a_time)(r, q);
+    /* long rows keep the processor busy fetching by itself, and more at a time would drive each other out */
+    ptrdiff_t ahead = r * (ptrdiff_t)sizeof(REAL) <= NEAREST / 5 ? TILES_AHEAD * tile : 0;
     for (int c = 0; c < q; c++)
         for (ptrdiff_t j = 0; j < r; j++)
             dual[c * r + j] = OF(entry)(&sweep->dual, j, c);
@@ -212,7 +220,8 @@ static void OF(sweep_few)(const struct sweep *sweep)
             OF(products_of)[up_to_side_by_side(q - c)](rows, length, r, dual + c * r, f + c * length);
         OF(pull_few)(sweep, low, length, q, f);
         for (int c = 0; c < q; c += SIDE_BY_SIDE)
-            OF(gather_of)[up_to_side_by_side(q - c)](rows, length, r, f + c * length, partial + c * r);
+            OF(gather_of)[up_to_side_by_side(q - c)](rows, length, r, f + c * length, partial + c * r,
+                                                     c == 0 && low + ahead + tile <= n ? ahead * r : 0);
         unsummed += length;
         /* long sums in double precision */
         if (unsummed + tile > MOST_UNSUMMED || low + tile >= n) {
