@@ -115,7 +115,7 @@ class Objective:
         return Objective(
             sample.rows,
             sample.features,
-            _Orthonormal(),
+            Orthonormal(),
             self.loss,
             self.penalty,
             CLASSIFICATION if self.margins else REGRESSION,
@@ -302,7 +302,7 @@ def curvature_of(loss: Loss, u: np.ndarray) -> np.ndarray:
     return np.maximum(share, _LEAST_CURVATURE)
 
 
-class _Orthonormal:
+class Orthonormal:
     """The feature map of features that are in the orthonormal basis already."""
 
     def to_dual(self, W: np.ndarray) -> np.ndarray:

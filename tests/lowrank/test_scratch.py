@@ -47,6 +47,22 @@ def test_store_works_alike_on_both(tmp_path, order):
     np.testing.assert_array_equal(rows.values(np.negative, filed, chosen), -(rows.X[chosen] ** 2))
 
 
+def test_only_features_in_memory_are_multiplied(tmp_path):
+    rng = np.random.RandomState(0)
+    rows = MemoryRows(rng.randn(3000, 2), rng.randn(3000, 1), np.ones(3000), 2, None, tmp_path)
+    matrix, turn = rng.randn(2, 40), rng.randn(40, 40)
+
+    def block(X, out=None):
+        return np.dot(X, matrix, out=out)
+
+    held, filed = rows.build(block, 40), rows.build(block, 40, room=0)
+    expected = held @ turn
+    assert rows.multiply(held, turn)
+    np.testing.assert_allclose(held, expected, rtol=1e-12)
+    assert not rows.multiply(filed, turn)
+    np.testing.assert_array_equal(filed[:], rows.X @ matrix)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("labels", [y, y == 1], ids=["classes", "two classes"])
 @pytest.mark.parametrize("loss", ["squared_hinge", "saturating"])

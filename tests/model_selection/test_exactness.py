@@ -16,6 +16,7 @@ from unisvm import (
     losses,
     model_selection,
 )
+from unisvm.rows import MemoryRows
 
 N = 2400
 rng = np.random.RandomState(0)
@@ -116,6 +117,36 @@ def test_errors_of_regression(case):
     assert search.cv_results_["params"] == grid.cv_results_["params"]
     np.testing.assert_allclose(split_scores(search), split_scores(grid), rtol=1e-3)
     assert np.ptp(split_scores(grid), axis=0).max() > 5e-3 * abs(grid.best_score_)
+
+
+@pytest.mark.parametrize("rows", [X, SINGLE], ids=["double", "single"])
+@pytest.mark.parametrize(
+    ("cls", "used", "target"),
+    [
+        (UniSVMClassifierCV, ["squared_hinge", "saturating"], Y3),
+        (UniSVMClassifierCV, ["logistic"], LABELS),
+        (UniSVMRegressorCV, ["huber", "welsch"], WAVES),
+    ],
+)
+def test_features_turned_into_the_basis_of_the_weights(monkeypatch, rows, cls, used, target):
+    params = {"Cs": [0.1, 1.0, 10.0], "gammas": [0.1, 0.4], "cv": KFold(3), "rank": 60, "random_state": 0, "tol": 1e-6}
+    turned, multiply = [], MemoryRows.multiply
+    monkeypatch.setattr(MemoryRows, "multiply", lambda *given: turned.append(multiply(*given)) or turned[-1])
+
+    def fitted(worth):
+        monkeypatch.setattr(model_selection.grid, "_WORTH_TURNING", worth)
+        return cls(used, **params).fit(rows, target)
+
+    plain = fitted(0)
+    assert turned == []
+    other = fitted(1000)
+    assert len(turned) >= 2
+    assert all(turned)
+    atol = 1e-3 if rows is SINGLE else 1e-6
+    np.testing.assert_allclose(split_scores(other), split_scores(plain), rtol=0, atol=2 * atol)
+    assert other.best_params_ == plain.best_params_
+    scale = np.abs(plain.oof_decision_).max()
+    np.testing.assert_allclose(other.oof_decision_, plain.oof_decision_, rtol=0, atol=10 * atol * scale)
 
 
 @pytest.mark.parametrize("columns", [1, 3], ids=["one-by-one", "two-by-two"])

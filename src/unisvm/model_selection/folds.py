@@ -106,10 +106,11 @@ def fold(
 def held_out(folds: Folds, prepared: Prepared, stage: Stage, costs: slice, split: int) -> np.ndarray:
     """Decision values on the rows that a split leaves out, of shape (n_test, n_losses, n_costs, n_outputs)."""
     intercept = stage.intercept[:, costs, split]
-    dual = np.ascontiguousarray(stage.dual[:, :, costs, split].reshape(len(stage.dual), -1))
+    coefficients = stage.coefficients[:, :, costs, split].reshape(len(stage.coefficients), -1)
+    coefficients = np.ascontiguousarray(coefficients)
 
     def block(features: np.ndarray) -> np.ndarray:
-        return features @ dual + intercept.ravel()
+        return features @ coefficients + intercept.ravel()
 
     values = folds.rows.values(block, prepared.features, folds.tests[split])
     values = values.reshape(len(values), *intercept.shape)

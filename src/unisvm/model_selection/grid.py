@@ -18,7 +18,7 @@ from unisvm.features import FeatureMap, GramSample
 from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.losses.squared import SquaredHinge
 from unisvm.model_selection.spectrum import CoordinatesByLoss, EigenMap, GridMajoriser, HessianCoordinates, Spectrum
-from unisvm.objective import Chosen, Objective, curvature_of, unit_of
+from unisvm.objective import Chosen, Objective, Orthonormal, curvature_of, unit_of
 from unisvm.rows.threads import blas_threads, run
 from unisvm.solvers import LBFGS, StopReason
 from unisvm.solvers.columns import Group, Run
@@ -28,6 +28,8 @@ from unisvm.solvers.lbfgs import best_least_squares
 _FURTHEST = 5.0
 # so few columns, so near to their solutions, need not end before others start from them
 _FEW, _NEAR = 50, 3e-4
+# with so many rows a column, features are turned in the time that its sweeps save
+_WORTH_TURNING = 20
 
 
 class Layout(NamedTuple):
@@ -77,7 +79,7 @@ class GridObjective(Objective):
         self,
         rows,
         features,
-        feature_map: EigenMap,
+        feature_map: EigenMap | Orthonormal,
         losses: Sequence[Loss],
         costs: np.ndarray,
         layout: Layout,
@@ -193,15 +195,18 @@ class Stage:
         These values.
     seconds : float
         Its share of the time.
-    dual, intercept : ndarray
-        The functions in training units. These and the following are there once it is done.
+    coefficients, intercept : ndarray
+        The functions in training units, on the features. These and the following are there once it is done.
+    dual : ndarray
+        The coefficients on the landmarks.
     objective, n_sweeps : ndarray
     finished : ndarray of bool
         Whether a column ended before max_iter.
     """
 
-    dual: np.ndarray
+    coefficients: np.ndarray
     intercept: np.ndarray
+    dual: np.ndarray
     objective: np.ndarray
     n_sweeps: np.ndarray
     finished: np.ndarray
@@ -228,13 +233,19 @@ class Stage:
     def _shaped(self, array: np.ndarray) -> np.ndarray:
         return array.reshape(*array.shape[:-1], *self._shape)
 
-    def close(self, to_dual: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]) -> None:
+    def close(
+        self,
+        to_features: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+        to_landmarks: Callable[[np.ndarray], np.ndarray],
+    ) -> None:
         """Keep what came of it, and not the coordinates that led there."""
         group = self._group
         if group is None:
             return
         weights = group.weights
-        self.dual, self.intercept, self._weights = map(self._shaped, (*to_dual(weights), weights))
+        coefficients, intercept = to_features(weights)
+        self.coefficients, self.intercept, self._weights = map(self._shaped, (coefficients, intercept, weights))
+        self.dual = self._shaped(to_landmarks(coefficients))
         self.objective, self.n_sweeps = self._shaped(group.value), self._shaped(group.n_sweeps)
         self.finished = self._shaped(np.array([reason is not StopReason.MAX_ITER for reason in group.reasons]))
         self._group = None
@@ -301,7 +312,7 @@ class Grid:
     rows : row store
         Its targets are as `layout` says, best stored by columns.
     features, feature_map, sample
-        Of the rows; the sample knows its rows.
+        Of the rows; the sample knows its rows. The features may be written over.
     layout : Layout
     task : {"classification", "regression"}
     intercept : bool
@@ -334,8 +345,13 @@ class Grid:
         # all weights are in the basis of eigenvectors, where a majoriser is diagonal whatever C and loss
         self._spectrum = spectrum = Spectrum(sample, intercept, rows.dtype)
         centre = spectrum.vectors.T @ sample.mean if intercept else None
+        basis = EigenMap(feature_map, spectrum)
+        # for many columns the features are turned into that basis, too: weights need not be turned in every sweep then
+        n_columns = len(losses) * len(costs) * layout.target_of.size
+        turned = rows.n_rows <= _WORTH_TURNING * n_columns and rows.multiply(features, basis.matrix)
+        self._to_landmarks = basis.to_dual if turned else np.asarray
         self._part = partial(
-            GridObjective, rows, features, EigenMap(feature_map, spectrum), layout=layout, task=task, centre=centre
+            GridObjective, rows, features, Orthonormal() if turned else basis, layout=layout, task=task, centre=centre
         )
         self._objective = self._part(losses, costs)
         majoriser = self._majoriser(self._objective)
@@ -384,7 +400,7 @@ class Grid:
         done = [stage for stage in self._stages if not stage.n_left]
         self._stages = [stage for stage in self._stages if stage.n_left]
         for stage in done:
-            stage.close(self._objective.to_dual)
+            stage.close(self._objective.to_dual, self._to_landmarks)
         return done
 
     def _coordinates(self, objective: GridObjective, weights: np.ndarray) -> CoordinatesByLoss:

@@ -45,19 +45,24 @@ class EigenMap:
     feature_map : FeatureMap
     spectrum : Spectrum
         Of the features in the basis of `feature_map`.
+
+    Attributes
+    ----------
+    matrix : ndarray
+        What features are multiplied by to be in that basis.
     """
 
     def __init__(self, feature_map: FeatureMap, spectrum: Spectrum):
         dtype = spectrum.vectors.dtype
-        self._matrix = feature_map.to_dual(spectrum.vectors.astype(np.float64)).astype(dtype)
+        self.matrix = feature_map.to_dual(spectrum.vectors.astype(np.float64)).astype(dtype)
 
     def to_dual(self, W: np.ndarray) -> np.ndarray:
         """Coefficients of K(x, B)."""
-        return self._matrix @ W.astype(self._matrix.dtype)
+        return self.matrix @ W.astype(self.matrix.dtype)
 
     def from_values(self, values: np.ndarray) -> np.ndarray:
         """Coefficients of the function with these values at the landmarks."""
-        return (self._matrix.T @ values.astype(self._matrix.dtype)).astype(np.float64)
+        return (self.matrix.T @ values.astype(self.matrix.dtype)).astype(np.float64)
 
 
 class GridMajoriser:

@@ -198,6 +198,17 @@ class MemoryRows:
         self._visit(fill, max(width, self._read_width(0)), n_columns=width, n_sums=1)
         return features
 
+    def multiply(self, features: np.ndarray | Scratch, matrix: np.ndarray) -> bool:
+        """Write the features times a square matrix over them; False if they are in a file, and stay as they are."""
+        if isinstance(features, Scratch):
+            return False
+
+        def part(low: int, high: int) -> None:
+            features[low:high] = np.dot(features[low:high], matrix)
+
+        self._visit(part, len(matrix), n_columns=len(matrix), n_sums=1)
+        return True
+
     @staticmethod
     def whereabouts(features: np.ndarray | Scratch) -> str:
         """Where the features are, for people."""
