@@ -1,5 +1,6 @@
 """Kernel values, diagonals and precision."""
 
+import tracemalloc
 from functools import partial
 
 import cloudpickle
@@ -344,3 +345,19 @@ def test_points_are_sent_without_what_was_made_of_them(form):
         sent = cloudpickle.dumps(block)
         assert len(sent) < 10_000
         np.testing.assert_array_equal(cloudpickle.loads(sent)(FORMS[form](X)), before)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["linear", "rbf", "laplacian"])
+def test_sparse_points_are_never_made_dense(either_way, name, form):
+    Z = sparse.random(300, 200_000, 1e-4, format="csr", random_state=0)
+    X = Z[:3].toarray()
+    kernel, reference = KERNELS[name]
+    tracemalloc.start()
+    try:
+        K = kernel(FORMS[form](X), Z)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100e6  # dense they would take 480 MB
+    np.testing.assert_allclose(K[:, :10], reference(X, Z[:10].toarray()), rtol=1e-10, atol=1e-12)

@@ -75,11 +75,12 @@ class Manhattan:
 
     def __call__(self, X, out: np.ndarray | None = None) -> np.ndarray:
         """The distances of rows, of shape (n_rows, n_points), in X's precision, in `out` if given."""
-        distances = self._of_sparse(X, out) if sparse.issparse(X) else self._of_dense(X, out)
+        meet_sparsely = self._points.meet_sparsely(X)
+        distances = self._of_sparse(sparse.csr_array(X), out) if meet_sparsely else self._of_dense(X, out)
         return into(out, distances.astype(X.dtype, copy=False))
 
     def _of_dense(self, X: np.ndarray, out: np.ndarray | None) -> np.ndarray:
-        points = self._points.dense
+        points = self._points.Z
         if not compiled.takes_distances():
             return cdist(X, points, "cityblock")
         dtype = np.result_type(X, points)

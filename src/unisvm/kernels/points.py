@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.extmath import row_norms
 
 from unisvm import compiled
 from unisvm.kernels.base import into, room
@@ -30,24 +31,31 @@ class Points:
         # what is made of them takes more room than they do, and no more time than to send it
         return Points, (self.Z,)
 
+    def meet_sparsely(self, X) -> bool:
+        """Whether rows and points are compared only where both have entries."""
+        return sparse.issparse(X) or sparse.issparse(self.Z)
+
     @cached_property
-    def dense(self) -> np.ndarray:
-        """An array with a row for each point."""
-        return self.Z.toarray() if sparse.issparse(self.Z) else self.Z
+    def squares(self) -> np.ndarray:
+        """‖z‖² of each point, in double precision."""
+        return row_norms(self.Z.astype(np.float64), squared=True)
 
     def by_column(self, dtype: np.dtype) -> sparse.csr_array:
         """A sparse matrix of this precision with a column for each point."""
         if dtype not in self._by_column:
-            self._by_column[dtype] = sparse.csr_array(self.Z).astype(dtype, copy=False).T.tocsr()
+            made = sparse.csr_array(self.Z).astype(dtype, copy=False).T.tocsr()
+            # compiled code takes no other numbers
+            made.indices, made.indptr = made.indices.astype(np.int64), made.indptr.astype(np.int64)
+            self._by_column[dtype] = made
         return self._by_column[dtype]
 
     def products(self, X, out: np.ndarray | None = None) -> np.ndarray:
         """X Zᵀ as a dense array in X's precision, in `out` if given."""
-        if not sparse.issparse(X):
-            return np.matmul(X, self.dense.T.astype(X.dtype, copy=False), out=out)
-        by_column = self.by_column(X.dtype)
+        if not self.meet_sparsely(X):
+            return np.matmul(X, self.Z.T.astype(X.dtype, copy=False), out=out)
+        rows, by_column = sparse.csr_array(X), self.by_column(X.dtype)
         if not compiled.is_available():
-            return into(out, (X @ by_column).toarray())
+            return into(out, (rows @ by_column).toarray())
         products = room((X.shape[0], len(self)), X.dtype, out)
-        compiled.shared(X, by_column, of_distances=False, out=products)
+        compiled.shared(rows, by_column, of_distances=False, out=products)
         return into(out, products)

@@ -121,11 +121,11 @@ class RBF(Kernel):
 
     def against(self, Z):
         gamma = float(self.gamma)
-        points, squares = Points(Z), gamma * row_norms(Z.astype(np.float64), squared=True)
+        points = Points(Z)
         # Distances do not change when the origin moves to the middle of Z, but far fewer digits cancel.
         # Sparse rows stay where they are: moving them would fill in their zeros.
         # The origin is a number that both sides can subtract exactly.
-        origin = None if sparse.issparse(Z) else np.mean(Z, axis=0, dtype=np.float64).astype(Z.dtype)
+        origin = 0 if sparse.issparse(Z) else np.mean(Z, axis=0, dtype=np.float64).astype(Z.dtype)
         moved: dict[np.dtype, tuple[np.ndarray, float]] = {}
 
         def prepare(dtype: np.dtype) -> tuple[np.ndarray, float]:
@@ -139,12 +139,13 @@ class RBF(Kernel):
             return moved[dtype]
 
         def block(X, out=None):
-            moves = origin is not None and not sparse.issparse(X)
+            moves = not points.meet_sparsely(X)
             rows = X - origin if moves else X
             # The exponent is a difference of numbers as large as γ(‖x‖² + ‖z‖²): where single precision would leave
             # an error of 1e-4 in it, the block is worked out in double precision.
             row_squares = row_norms(rows, squared=True)
-            largest = gamma * row_squares.max(initial=0.0) + (prepare(rows.dtype)[1] if moves else squares.max())
+            of_points = prepare(rows.dtype)[1] if moves else gamma * points.squares.max()
+            largest = gamma * row_squares.max(initial=0.0) + of_points
             if not largest * np.finfo(rows.dtype).eps <= 1e-4 and rows.dtype != np.float64:
                 rows = X.astype(np.float64) - origin if moves else X.astype(np.float64)
                 row_squares = row_norms(rows, squared=True)
@@ -156,7 +157,7 @@ class RBF(Kernel):
                 exponent = points.products(rows, target)
                 exponent *= 2 * gamma
                 exponent -= (gamma * row_squares)[:, None]
-                exponent -= squares.astype(rows.dtype)
+                exponent -= (gamma * points.squares).astype(rows.dtype)
             return into(out, decay(exponent).astype(X.dtype, copy=False))
 
         return block
