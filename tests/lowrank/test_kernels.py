@@ -72,6 +72,16 @@ def test_precision_is_that_of_the_rows(data, name):
     np.testing.assert_allclose(K, reference(X, Z.astype(np.float32).astype(float)), **tolerance(np.float32))
 
 
+@pytest.mark.parametrize("name", ["linear", "rbf", "laplacian"])
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_of_more_than_double_precision(data, name, form):
+    kernel, reference = KERNELS[name]
+    X, Z = (FORMS[form](rows.astype(np.longdouble)) for rows in data)
+    K = kernel(X, Z)
+    assert K.dtype == np.longdouble
+    np.testing.assert_allclose(K.astype(float), reference(*data), rtol=1e-10, atol=1e-12)
+
+
 @every_kernel
 def test_lists_are_accepted(name):
     kernel, reference = KERNELS[name]

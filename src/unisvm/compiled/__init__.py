@@ -141,8 +141,8 @@ def distances(rows: np.ndarray, panels: np.ndarray, out: np.ndarray) -> None:
     _sweeps.distances(rows, panels, out)
 
 
-def shared(rows, by_column, of_distances: bool, out: np.ndarray) -> None:
-    """Write what entries in the same columns add to x·z, or to ‖x − z‖₁ − ‖x‖₁ − ‖z‖₁.
+def shared(rows, by_column, of_distances: bool, out: np.ndarray) -> bool:
+    """Write what entries in the same columns add to x·z, or to ‖x − z‖₁ − ‖x‖₁ − ‖z‖₁; False if nothing was done.
 
     Parameters
     ----------
@@ -152,7 +152,10 @@ def shared(rows, by_column, of_distances: bool, out: np.ndarray) -> None:
     of_distances : bool
     out : ndarray of shape (n_rows, n_points)
     """
+    if not _can_read(out):
+        return False
     _sweeps.shared(*_parts(rows), *_parts(by_column), of_distances, out)
+    return True
 
 
 def _parts(matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,7 +1,8 @@
 /* Distances ‖x − z‖₁ between rows x and points z.
 
-   Included like rows.h, after it. The points lie in panels: the first numbers of so many points side by side, then their
-   second numbers, and so on, so that vectors run along the points and nothing has to be summed across a vector. */
+   Included like rows.h, after it; BITS is a whole number as wide as REAL. The points lie in panels: the first numbers of
+   so many points side by side, then their second numbers, and so on, so that vectors run along the points and nothing
+   has to be summed across a vector. */
 
 /* points and vectors of a panel, and rows whose sums fill the registers */
 enum { OF(WIDE) = BYTES_OF_PANEL / sizeof(REAL), OF(ACROSS) = OF(WIDE) / OF(LANES), OF(ROWS_AT_ONCE) = 4 };

@@ -8,7 +8,7 @@
 #include "losses.h"
 #include "rows.h"
 #include "shared.h"
-#ifdef WITH_COLUMNS
+#ifdef WITH_WIDE_VECTORS
 #include "columns.h"
 #include "distances.h"
 #endif
@@ -22,7 +22,7 @@
 #include "losses.h"
 #include "rows.h"
 #include "shared.h"
-#ifdef WITH_COLUMNS
+#ifdef WITH_WIDE_VECTORS
 #include "columns.h"
 #include "distances.h"
 #endif

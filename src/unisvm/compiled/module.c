@@ -83,9 +83,9 @@ static inline int up_to_side_by_side(int columns)
 #pragma GCC target("avx2,fma")
 #endif
 #define NAME(name) name##_avx2
-#define WITH_COLUMNS
+#define WITH_WIDE_VECTORS
 #include "kernels.h"
-#undef WITH_COLUMNS
+#undef WITH_WIDE_VECTORS
 #undef NAME
 #if defined(__clang__)
 #pragma clang attribute pop

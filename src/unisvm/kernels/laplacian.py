@@ -54,7 +54,7 @@ class Laplacian(Kernel):
 class Manhattan:
     """‖x − z‖₁ between blocks of rows and the same points.
 
-    Differences of dense rows are taken in their own precision: all of them are positive, and nothing cancels. Of sparse
+    Distances of dense rows in single precision are summed in it: all terms are positive, and nothing cancels. Of sparse
     rows, what entries change that they share with a point is added to both norms, in double precision.
 
     Parameters
@@ -83,7 +83,7 @@ class Manhattan:
         points = self._points.Z
         if not compiled.takes_distances():
             return cdist(X, points, "cityblock")
-        dtype = np.result_type(X, points)
+        dtype = np.dtype(np.float32 if X.dtype == points.dtype == np.float32 else np.float64)
         if dtype not in self._panels:
             self._panels[dtype] = compiled.panels(points.astype(dtype, copy=False))
         distances = room((len(X), len(points)), dtype, out)
@@ -91,11 +91,11 @@ class Manhattan:
         return distances
 
     def _of_sparse(self, X, out: np.ndarray | None) -> np.ndarray:
-        if not compiled.is_available():
-            return manhattan_distances(*map(_with_short_numbers, (X, self._points.Z)))
         double = np.dtype(np.float64)
+        rows, by_column = X.astype(double, copy=False), self._points.by_column(double)
         distances = room((X.shape[0], len(self._points)), double, out)
-        compiled.shared(X.astype(double, copy=False), self._points.by_column(double), of_distances=True, out=distances)
+        if not compiled.shared(rows, by_column, of_distances=True, out=distances):
+            return manhattan_distances(*map(_with_short_numbers, (rows, self._points.Z)))
         distances += _norms(X)[:, None]
         distances += self._norms
         return distances

@@ -54,8 +54,7 @@ class Points:
         if not self.meet_sparsely(X):
             return np.matmul(X, self.Z.T.astype(X.dtype, copy=False), out=out)
         rows, by_column = sparse.csr_array(X), self.by_column(X.dtype)
-        if not compiled.is_available():
-            return into(out, (rows @ by_column).toarray())
         products = room((X.shape[0], len(self)), X.dtype, out)
-        compiled.shared(rows, by_column, of_distances=False, out=products)
+        if not compiled.shared(rows, by_column, of_distances=False, out=products):
+            products = (rows @ by_column).toarray()
         return into(out, products)

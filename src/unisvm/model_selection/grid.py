@@ -349,6 +349,7 @@ class Grid:
         # for many columns the features are turned into that basis, too: weights need not be turned in every sweep then
         n_columns = len(losses) * len(costs) * layout.target_of.size
         turned = rows.n_rows <= _WORTH_TURNING * n_columns and rows.multiply(features, basis.matrix)
+        # coefficients on features that are not turned are those on the landmarks
         self._to_landmarks = basis.to_dual if turned else np.asarray
         self._part = partial(
             GridObjective, rows, features, Orthonormal() if turned else basis, layout=layout, task=task, centre=centre
