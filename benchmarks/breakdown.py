@@ -178,7 +178,8 @@ def report(name, model, parts, clock, total, X, machine, threads) -> None:
     times = [f"{total / all_of_it:.2f} times" for all_of_it in (expected, expected + fresh, whole)]
     print(
         f"  the whole fit takes {times[0]} the model, {times[1]} with the {fresh:.3f} s that fresh memory takes,\n"
-        f"  and {times[2]} with fixed work, too; a sweep runs at {m * r * width / one / 1e9:.1f} GB/s,\n"
+        f"  and {times[2]} with fixed work, too: with all of it at the machine's rates and nothing else it would take\n"
+        f"  {whole / expected:.2f} times the model; a sweep runs at {m * r * width / one / 1e9:.1f} GB/s,\n"
         f"  {100 * read / one:.0f} % of a plain read's {m * r * width / read / 1e9:.1f} GB/s; "
         f"stationarity {np.max(model.stationarity_):.1e}"
     )

@@ -138,26 +138,39 @@ class RBF(Kernel):
                 moved[dtype] = wide.astype(dtype), norms.max()
             return moved[dtype]
 
-        def block(X, out=None):
-            moves = not points.meet_sparsely(X)
-            rows = X - origin if moves else X
-            # The exponent is a difference of numbers as large as γ(‖x‖² + ‖z‖²): where single precision would leave
-            # an error of 1e-4 in it, the block is worked out in double precision.
-            row_squares = row_norms(rows, squared=True)
-            of_points = prepare(rows.dtype)[1] if moves else gamma * points.squares.max()
+        def widened(X: np.ndarray, dtype: np.dtype) -> np.ndarray:
+            """Rows from the origin, with their squared norms and ones as two further columns."""
+            wide = np.empty((len(X), X.shape[1] + 2), dtype)
+            rows = np.subtract(X, origin, out=wide[:, :-2], dtype=dtype)
+            wide[:, -2] = row_norms(rows, squared=True)
+            wide[:, -1] = 1
+            return wide
+
+        def is_rounded_off(dtype: np.dtype, row_squares: np.ndarray, of_points: float) -> bool:
+            """Whether this precision would leave an error of 1e-4 in an exponent, which is a difference of numbers as
+            large as γ(‖x‖² + ‖z‖²)."""
             largest = gamma * row_squares.max(initial=0.0) + of_points
-            if not largest * np.finfo(rows.dtype).eps <= 1e-4 and rows.dtype != np.float64:
-                rows = X.astype(np.float64) - origin if moves else X.astype(np.float64)
-                row_squares = row_norms(rows, squared=True)
-            target = out if rows.dtype == X.dtype else None
-            if moves:
-                wide = np.column_stack([rows, row_squares, np.ones_like(row_squares)])
-                exponent = np.matmul(wide, prepare(rows.dtype)[0].T, out=target)
-            else:
-                exponent = points.products(rows, target)
-                exponent *= 2 * gamma
-                exponent -= (gamma * row_squares)[:, None]
-                exponent -= (gamma * points.squares).astype(rows.dtype)
+            return dtype != np.float64 and not largest * np.finfo(dtype).eps <= 1e-4
+
+        def of_dense(X: np.ndarray, out: np.ndarray | None) -> np.ndarray:
+            wide = widened(X, X.dtype)
+            if is_rounded_off(X.dtype, wide[:, -2], prepare(X.dtype)[1]):
+                wide, out = widened(X, np.dtype(np.float64)), None
+            return np.matmul(wide, prepare(wide.dtype)[0].T, out=out)
+
+        def of_sparse(X, out: np.ndarray | None) -> np.ndarray:
+            row_squares = row_norms(X, squared=True)
+            if is_rounded_off(X.dtype, row_squares, gamma * points.squares.max()):
+                X, out = X.astype(np.float64), None
+                row_squares = row_norms(X, squared=True)
+            exponent = points.products(X, out)
+            exponent *= 2 * gamma
+            exponent -= (gamma * row_squares)[:, None]
+            exponent -= (gamma * points.squares).astype(X.dtype)
+            return exponent
+
+        def block(X, out=None):
+            exponent = of_sparse(X, out) if points.meet_sparsely(X) else of_dense(X, out)
             return into(out, decay(exponent).astype(X.dtype, copy=False))
 
         return block
