@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 
 from unisvm import kernels, landmarks
 from unisvm.checkpoint import Arrays
-from unisvm.features import FeatureMap, GramSample, gram_of_all, gram_sample
+from unisvm.features import MOST_APART, FeatureMap, GramSample, bytes_apart, gram_of_all, gram_sample
 
 # A sample of at most this share of the rows is solved first, as a guide.
 _WORTH_A_PILOT = 0.5
@@ -130,7 +130,10 @@ def worth_a_pilot(n_sampled: int, n_rows: int) -> bool:
 
 def bytes_of_moments(rows, rank: int) -> int:
     """Bytes of the majoriser and of the sample that it is made from."""
-    return 3 * 8 * rank**2 + min(_sample_size(rows.n_rows, rank), rows.n_rows) * rank * rows.dtype.itemsize
+    # beside the sum, either what threads add to it or two matrices that are made of it
+    summing = min(bytes_apart(rank, rows.dtype, rows.n_threads), MOST_APART)
+    of_sample = min(_sample_size(rows.n_rows, rank), rows.n_rows) * rank * rows.dtype.itemsize
+    return 8 * rank**2 + max(summing, 2 * 8 * rank**2) + of_sample
 
 
 def _sample_size(m: int, r: int) -> int:

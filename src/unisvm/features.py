@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,15 +14,16 @@ from scipy.linalg import eigvalsh, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from unisvm.kernels import Kernel
-from unisvm.rows.threads import blas_threads, in_threads, one_if_small
+from unisvm.rows.threads import blas_threads, in_threads, one_if_small, run, threads_for
 
 # Pivots of K(B, B) below this share of its largest entry are not told from rounding error in the features.
 _LEAST_PIVOT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-13}
 _CHECKED_FOR_SIGN = 500
 # rows and columns that are whitened at a time
 _WHITENED_ROWS, _PANEL = 512, 128
-# most landmarks whose moments are summed by threads of our own
-_MOST_SHARED = 2000
+#: most bytes for threads that sum up moments of their own; beyond, they cut common ones into so many bands
+MOST_APART = 2**30
+_BANDS_A_THREAD = 4
 # most rows that are multiplied by their weights at a time
 _MOMENTS_BLOCK = 4096
 
@@ -250,38 +254,65 @@ def gram_sample(
 
 
 def _moments(P: np.ndarray, weights: np.ndarray, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Σ s p pᵀ and Σ s p over the rows p of P, or over those of these numbers, with weights s."""
+    """Σ s p pᵀ, its lower triangle, and Σ s p over the rows p of P, or over those of these numbers, with weights s."""
     roots = np.sqrt(weights).astype(P.dtype)[:, None]
+    r, n_multiplications = P.shape[1], len(weights) * P.shape[1] ** 2
 
-    def share(rows_of: slice) -> tuple[np.ndarray, np.ndarray]:
-        r, n_rows = P.shape[1], rows_of.stop - rows_of.start
-        gram, sums = np.zeros((r, r), dtype=P.dtype), np.zeros((r, 1), dtype=P.dtype)
+    def weighted(rows_of: slice) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Blocks of these rows times the roots of their weights, and these."""
         # made once: fresh memory for every block would take as long as a third of the products
-        block, product = np.empty((min(_MOMENTS_BLOCK, n_rows), r), dtype=P.dtype), np.empty_like(gram)
+        block = np.empty((min(_MOMENTS_BLOCK, rows_of.stop - rows_of.start), r), dtype=P.dtype)
         for low in range(rows_of.start, rows_of.stop, _MOMENTS_BLOCK):
             part = slice(low, min(low + _MOMENTS_BLOCK, rows_of.stop))
-            weighted = block[: part.stop - part.start]
+            own = block[: part.stop - part.start]
             if rows is None:
-                np.multiply(P[part], roots[part], out=weighted)
+                np.multiply(P[part], roots[part], out=own)
             else:
                 # all numbers are in range; to check them, NumPy would write to memory of its own first
-                np.take(P, rows[part], axis=0, out=weighted, mode="clip")
-                weighted *= roots[part]
+                np.take(P, rows[part], axis=0, out=own, mode="clip")
+                own *= roots[part]
+            yield own, roots[part]
+
+    def of_rows(rows_of: slice) -> tuple[np.ndarray, np.ndarray]:
+        gram, sums = np.zeros((r, r), dtype=P.dtype), np.zeros((r, 1), dtype=P.dtype)
+        product = np.empty_like(gram)
+        for own, own_roots in weighted(rows_of):
             # of a matrix and its own transpose NumPy computes one triangle only
-            gram += np.dot(weighted.T, weighted, out=product)
-            sums += np.dot(weighted.T, roots[part])
+            gram += np.dot(own.T, own, out=product)
+            sums += np.dot(own.T, own_roots)
         return gram, sums
 
-    if P.shape[1] > _MOST_SHARED:
-        # moments for each thread would take too much memory, and threads of BLAS have enough to do
-        (gram, sums), *others = [share(slice(0, len(weights)))]
+    def in_bands(n_threads: int) -> tuple[np.ndarray, np.ndarray]:
+        """As `of_rows` of all rows, by threads that share the triangle, in the memory of one."""
+        gram, sums = np.zeros((r, r), dtype=P.dtype), np.zeros((r, 1), dtype=P.dtype)
+        # of the same size, and enough that nobody waits long for the last one
+        edges = (r * np.sqrt(np.linspace(0, 1, _BANDS_A_THREAD * n_threads + 1))).astype(int).tolist()
+        bands = [slice(*ends) for ends in pairwise(edges)]
+        products = [np.empty((band.stop - band.start, band.stop), dtype=P.dtype) for band in bands]
+
+        def add(band: slice, product: np.ndarray, own: np.ndarray) -> None:
+            gram[band, : band.stop] += np.dot(own[:, band].T, own[:, : band.stop], out=product)
+
+        for own, own_roots in weighted(slice(0, len(weights))):
+            run([partial(add, *each, own) for each in zip(bands, products, strict=True)], n_threads)
+            sums += np.dot(own.T, own_roots)
+        return gram, sums
+
+    n_threads = threads_for(n_multiplications)
+    if bytes_apart(r, P.dtype, n_threads) > MOST_APART:
+        (gram, sums), *others = [in_bands(n_threads)]
     else:
-        (gram, sums), *others = in_threads(share, len(weights), len(weights) * P.shape[1] ** 2)
+        (gram, sums), *others = in_threads(of_rows, len(weights), n_multiplications)
     gram, sums = gram.astype(np.float64), sums.astype(np.float64)
     for other_gram, other_sums in others:
         gram += other_gram
         sums += other_sums
     return gram, sums[:, 0]
+
+
+def bytes_apart(rank: int, dtype: np.dtype, n_threads: int) -> int:
+    """Bytes that threads take which sum up moments of their own."""
+    return 2 * n_threads * rank**2 * dtype.itemsize
 
 
 def _left_out(gram: np.ndarray, diagonal: float) -> float:

@@ -1,7 +1,9 @@
 """Threads and processes: the same answers, and nothing left behind."""
 
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from unisvm import UniSVMClassifier
+from unisvm import UniSVMClassifier, compiled
+from unisvm.rows import threads
 
 X, y = make_moons(120, noise=0.25, random_state=0)
 
@@ -98,3 +101,36 @@ def test_overlapping_fits_leave_the_matrix_products_their_threads():
     finally:
         # whatever happened, the tests after this one find what they expect
         threadpool_limits(max(before), user_api="blas")
+
+
+def least_product():
+    """Below the least normal number of single precision."""
+    return np.float32(1e-30) * np.float32(1e-10)
+
+
+@pytest.mark.skipif(not getattr(compiled._sweeps, "FLUSHED", 0), reason="nothing is flushed on this processor")
+@pytest.mark.parametrize("n_tasks", [1, 8])
+def test_tiny_numbers_are_zero_in_every_thread_of_a_fit_and_there_alone(n_tasks):
+    def task():
+        with threads.blas_threads(1):
+            pass
+        # the other threads have work, too
+        sleep(0.01)
+        return least_product(), threading.get_ident()
+
+    results = threads.run([task] * n_tasks, 2)
+    assert [product for product, _ in results] == [0] * n_tasks
+    assert len({thread for _, thread in results}) == min(n_tasks, 2)
+    assert least_product() > 0
+    with pytest.raises(ZeroDivisionError):
+        threads.run([lambda: 1 // 0] * n_tasks, 2)
+    assert least_product() > 0
+
+
+def test_tiny_numbers_are_as_they_were_after_a_fit():
+    with warnings.catch_warnings():
+        # NumPy would warn, should it look for the least number in such a thread
+        warnings.simplefilter("error", UserWarning)
+        model = UniSVMClassifier(n_jobs=2, random_state=0).fit(X, y)
+        model.predict(X)
+    assert least_product() > 0

@@ -7,7 +7,10 @@ from scipy.linalg import solve_triangular
 
 import naive
 from unisvm import UniSVMClassifier, kernels
+from unisvm import features as lowrank
 from unisvm.features import FeatureMap, Whitener, check_positive_semidefinite, gram_of_all, gram_sample
+from unisvm.rows import threads
+from unisvm.rows.threads import blas_threads
 
 KERNELS = {
     "rbf": kernels.RBF(0.3),
@@ -191,6 +194,25 @@ def test_moments_of_a_sample_with_factors(store, weighted, dtype):
     assert total == pytest.approx(share)
     np.testing.assert_allclose(sums, mean * share, atol=tolerance)
     np.testing.assert_allclose(np.tril(gram), np.tril(expected * share), atol=tolerance)
+
+
+@every_dtype
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@pytest.mark.parametrize("some", [False, True])
+def test_moments_in_bands(monkeypatch, some, n_threads, dtype):
+    """Where threads have no room for moments of their own, they share one triangle."""
+    monkeypatch.setattr(lowrank, "MOST_APART", 0)
+    monkeypatch.setattr(threads, "_WORTH_WAKING", 0)
+    monkeypatch.setattr(lowrank, "_MOMENTS_BLOCK", 32)
+    rng = np.random.RandomState(0)
+    P, rows = rng.randn(150, 37).astype(dtype), rng.permutation(150)[:101] if some else None
+    weights = rng.uniform(size=101 if some else 150)
+    with blas_threads(n_threads):
+        gram, sums = lowrank._moments(P, weights, rows)
+    own = P.astype(np.float64)[slice(None) if rows is None else rows]
+    precision = {"rtol": 1e-5, "atol": 1e-5} if dtype == np.float32 else {"rtol": 1e-12, "atol": 1e-12}
+    np.testing.assert_allclose(np.tril(gram), np.tril((own.T * weights) @ own), **precision)
+    np.testing.assert_allclose(sums, own.T @ weights, **precision)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

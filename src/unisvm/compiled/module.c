@@ -10,6 +10,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+/* the processor's bits for results and for arguments that are too small to be normal */
+#define FLUSHED 0x8040u
+#else
+#define FLUSHED 0
+#endif
+
 /* most rows and most losses at a time, and rows whose sum has the precision of the features */
 enum { CHUNK = 96, PIECE = 512, MOST_UNSUMMED = 4 * CHUNK };
 
@@ -327,6 +335,22 @@ static PyObject *decay(PyObject *self, PyObject *numbers_)
     return result;
 }
 
+PyDoc_STRVAR(flush_doc, "flush(bits)\n--\n\nSet whether numbers too small to be normal are 0 in this thread, by the bits of "
+                        "FLUSHED; those that were set before.");
+
+static PyObject *flush(PyObject *self, PyObject *bits_)
+{
+    long bits = PyLong_AsLong(bits_), before = 0;
+    if (bits == -1 && PyErr_Occurred())
+        return NULL;
+#if FLUSHED
+    unsigned int state = _mm_getcsr();
+    before = state & FLUSHED;
+    _mm_setcsr((state & ~FLUSHED) | (bits & FLUSHED));
+#endif
+    return PyLong_FromLong(before);
+}
+
 /* Points in panels, as many as the columns of what is written; d numbers each. NULL with an error. */
 static const void *take_panels(struct given *given, PyObject *panels_, const Py_buffer *to, ptrdiff_t d)
 {
@@ -442,6 +466,7 @@ done:
 static PyMethodDef methods[] = {
     {"sweep", sweep, METH_VARARGS, sweep_doc},
     {"decay", decay, METH_O, decay_doc},
+    {"flush", flush, METH_O, flush_doc},
     {"distances", distances, METH_VARARGS, distances_doc},
     {"shared", shared, METH_VARARGS, shared_doc},
     {NULL, NULL, 0, NULL},
@@ -460,6 +485,8 @@ static int choose(PyObject *module)
                                       shared_double_avx2};
     }
 #endif
+    if (PyModule_AddIntConstant(module, "FLUSHED", FLUSHED) < 0)
+        return -1;
     return PyModule_AddObjectRef(module, "wide_vectors", kernels[0].sweep_columns == NULL ? Py_False : Py_True);
 }
 

@@ -42,6 +42,8 @@ class Loss(BaseEstimator, ABC):
         Whether ψ(u) = A u², which needs no iteration.
     has_jumps : bool
         Whether ψ' jumps, as it does where a loss is cut off.
+    leads : bool
+        Whether losses of labels that are not convex do well to start from its solutions.
     tasks : frozenset of {"classification", "regression"}
     form : Form or None
         What compiled code knows the loss by; without it, it is computed by NumPy alone.
@@ -69,6 +71,10 @@ class Loss(BaseEstimator, ABC):
 
     @property
     def has_jumps(self) -> bool:
+        return False
+
+    @property
+    def leads(self) -> bool:
         return False
 
     @property

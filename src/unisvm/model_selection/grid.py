@@ -16,7 +16,6 @@ import numpy as np
 
 from unisvm.features import FeatureMap, GramSample
 from unisvm.losses.base import CLASSIFICATION, Loss
-from unisvm.losses.squared import SquaredHinge
 from unisvm.model_selection.spectrum import CoordinatesByLoss, EigenMap, GridMajoriser, HessianCoordinates, Spectrum
 from unisvm.objective import Chosen, Objective, Orthonormal, curvature_of, unit_of
 from unisvm.rows.threads import blas_threads, run
@@ -291,9 +290,9 @@ class Lead:
         self._weights: dict[float, np.ndarray] = {}
 
     def add(self, stage: Stage, losses: Sequence[Loss]) -> None:
-        """Take in where a stage stands, if the squared hinge is among its losses."""
+        """Take in where a stage stands, if a loss that leads is among its losses."""
         for j, loss in enumerate(losses):
-            if isinstance(loss, SquaredHinge):
+            if loss.leads:
                 self._weights |= zip(stage.costs.tolist(), np.moveaxis(stage.weights[:, j].copy(), 1, 0), strict=True)
 
     def at(self, costs: np.ndarray, n_losses: int) -> np.ndarray | None:

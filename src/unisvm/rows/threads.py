@@ -12,13 +12,20 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, TypeVar
 
+import numpy as np
 from joblib import cpu_count, effective_n_jobs
 from threadpoolctl import ThreadpoolController
+
+from unisvm import compiled
 
 T = TypeVar("T")
 
 # multiplications that are over before another thread has woken
 _WORTH_WAKING = 2e8
+
+# NumPy looks at these once, and would not find the least ones while they are flushed
+for _precision in (np.half, np.single, np.double, np.longdouble):
+    np.finfo(_precision)
 
 
 @cache
@@ -72,10 +79,11 @@ _limit = _BlasLimit()
 
 @contextmanager
 def blas_threads(n_threads: int) -> Iterator[None]:
-    """Limit the matrix products inside to `n_threads`."""
+    """Limit the matrix products inside to `n_threads`, and take numbers too small to be normal as 0."""
     own = _limit.enter(n_threads)
     try:
-        yield
+        with compiled.flushing():
+            yield
     finally:
         _limit.leave(own)
 
@@ -104,8 +112,9 @@ class _Helpers:
             Thread(target=self._serve, name=f"unisvm-{n_threads}-{k}", daemon=True).start()
 
     def _serve(self) -> None:
-        while True:
-            self._work.get()()
+        with compiled.flushing():
+            while True:
+                self._work.get()()
 
     def ask(self, work: Callable[[], None]) -> None:
         self._work.put(work)
@@ -177,13 +186,17 @@ def run(tasks: Iterable[Callable[[], T]], n_threads: int, stop: Stop | None = No
     return [results[i] for i in range(len(tasks))]
 
 
+def threads_for(n_multiplications: float) -> int:
+    """How many threads so many multiplications may use here: one if they are over before another has woken."""
+    n_threads = count_threads(None) if _limit.present is None else _limit.present
+    return n_threads if n_multiplications >= _WORTH_WAKING else 1
+
+
 def in_threads(part: Callable[[slice], T], length: int, n_multiplications: float) -> list[T]:
     """What `part` makes of each of the slices of a range, one for each thread that matrix products may use here.
 
     It is often faster than BLAS with so many threads, which spin on for 100 ms into whatever follows.
     """
-    n_threads = count_threads(None) if _limit.present is None else _limit.present
-    if n_multiplications < _WORTH_WAKING:
-        n_threads = 1
+    n_threads = threads_for(n_multiplications)
     bounds = [length * k // n_threads for k in range(n_threads + 1)]
     return run([partial(part, slice(*ends)) for ends in pairwise(bounds)], n_threads)
