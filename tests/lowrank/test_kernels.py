@@ -7,6 +7,7 @@ import cloudpickle
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.metrics import pairwise
 
@@ -374,3 +375,15 @@ def test_sparse_points_are_never_made_dense(either_way, name, form):
         tracemalloc.stop()
     assert peak < 100e6  # dense they would take 480 MB
     np.testing.assert_allclose(K[:, :10], reference(X, Z[:10].toarray()), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("of_rows", [np.float32, np.float64])
+def test_rows_and_points_of_different_precision_have_one_origin(of_rows):
+    """An origin that is rounded for one of them would move it."""
+    rng = np.random.RandomState(0)
+    of_points = np.float64 if of_rows == np.float32 else np.float32
+    X, Z = ((1000 + rng.uniform(size=(n, 6))).astype(dtype) for n, dtype in ((40, of_rows), (15, of_points)))
+    exact = np.exp(-3 * cdist(X.astype(float), Z.astype(float), "sqeuclidean"))
+    K = kernels.RBF(3.0)(X, Z)
+    assert K.dtype == of_rows
+    np.testing.assert_allclose(K, exact, rtol=1e-6)

@@ -153,10 +153,12 @@ class RBF(Kernel):
             return dtype != np.float64 and not largest * np.finfo(dtype).eps <= 1e-4
 
         def of_dense(X: np.ndarray, out: np.ndarray | None) -> np.ndarray:
-            wide = widened(X, X.dtype)
-            if is_rounded_off(X.dtype, wide[:, -2], prepare(X.dtype)[1]):
-                wide, out = widened(X, np.dtype(np.float64)), None
-            return np.matmul(wide, prepare(wide.dtype)[0].T, out=out)
+            # in the precision of both, since either is exact
+            dtype = np.result_type(X, Z)
+            wide = widened(X, dtype)
+            if is_rounded_off(dtype, wide[:, -2], prepare(dtype)[1]):
+                wide = widened(X, np.dtype(np.float64))
+            return np.matmul(wide, prepare(wide.dtype)[0].T, out=out if wide.dtype == X.dtype else None)
 
         def of_sparse(X, out: np.ndarray | None) -> np.ndarray:
             row_squares = row_norms(X, squared=True)
