@@ -6,10 +6,12 @@ export UNISVM_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 
 #: what an installation is made from
 SOURCES := pyproject.toml setup.py $(wildcard src/unisvm/compiled/*.[ch])
+#: what is checked with mypy's strict settings: the walk of a fit and what it is made of
+STRICT := $(addprefix src/unisvm/,engine.py objective.py columns.py sweep.py solvers nystrom rows)
 #: installed one by one for the benchmark, which says which of them are missing
 PEERS := scikit-learn-intelex thundersvm-cpu libsvm-official lightgbm falkon
 
-.PHONY: demo test test-scale bench paper paper-full lint format clean
+.PHONY: demo test test-scale bench paper paper-full lint style types structure format clean
 
 demo: $(VENV)/for-demo
 	$(PYTHON) examples/demo.py
@@ -34,10 +36,19 @@ paper: $(VENV)/for-paper
 paper-full: $(VENV)/for-paper
 	PYTHONPATH=benchmarks $(PYTHON) -m paper --full
 
-lint: $(VENV)/for-work
+lint: style types structure
+
+style: $(VENV)/for-work
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
+
+types: $(VENV)/for-work
 	$(PYTHON) -m mypy
+	$(PYTHON) -m mypy --strict --follow-imports=silent $(STRICT)
+
+# sizes of files and functions, private names, and the order of imports
+structure: $(VENV)/for-work
+	$(PYTHON) tools/check_structure.py
 
 format: $(VENV)/for-work
 	$(PYTHON) -m ruff check --fix .

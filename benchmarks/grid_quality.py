@@ -2,7 +2,7 @@
 
 UNISVM_DATA=folder python benchmarks/grid_quality.py [--sets ...] [--systems ...] [--noise ...] [--seeds ...] [--report]
 
-Every run is kept in docs/grid_quality.json and not run again. --report writes docs/grid_quality.md. LightGBM is
+Every run is kept in docs/grid_quality.json.gz and not run again. --report writes docs/grid_quality.md. LightGBM is
 needed for its rows; scikit-learn-intelex, where it is installed, finds the exact SVMs in less time.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-import json
 import warnings
 from functools import partial
 from importlib.metadata import version
@@ -33,6 +32,7 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from results import SUFFIX, load, save
 from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, datasets
 
 try:
@@ -42,6 +42,7 @@ except ImportError:
     svm_of_dense = svm
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+RUNS = DOCS / f"grid_quality{SUFFIX}"
 CLASSIFICATION, REGRESSION = "classification", "regression"
 CLASSES = ["diabetes", "phoneme", "spambase", "a9a", "ijcnn1", "w8a", "letter"]
 TARGETS = ["concrete", "abalone", "kin8nm", "cpu_act", "house_8L"]
@@ -230,26 +231,20 @@ def is_for(system: str, name: str, noise: float) -> bool:
 # ------------------------------------------------------------------ runs
 
 
-class Results:
-    """The runs in a file, which is there as a whole at all times; several processes may add to it."""
+def stored() -> dict[str, Any]:
+    """The runs so far, and the versions that they were made with."""
+    return load(RUNS, {"versions": {}, "runs": []})
 
-    def __init__(self, path: Path):
-        self._path = path
 
-    def read(self) -> dict[str, Any]:
-        return json.loads(self._path.read_text()) if self._path.exists() else {"versions": {}, "runs": []}
-
-    def add(self, run: dict[str, Any]) -> None:
-        with open(Path(gettempdir()) / f"{self._path.name}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            known = self.read()
-            # a package that is not there did not take part, and keeps the version that it was measured with
-            there = [package for package, module in PACKAGES.items() if find_spec(module)]
-            versions = known["versions"] | {name: version(name) for name in there}
-            content = {"versions": versions, "runs": [*known["runs"], run]}
-            part = self._path.with_suffix(".part")
-            part.write_text(json.dumps(content, indent=1) + "\n")
-            part.replace(self._path)
+def add(run: dict[str, Any]) -> None:
+    """Add a run to the file, which several processes may do at a time."""
+    with open(Path(gettempdir()) / f"{RUNS.name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        known = stored()
+        # a package that is not there did not take part, and keeps the version that it was measured with
+        there = [package for package, module in PACKAGES.items() if find_spec(module)]
+        versions = known["versions"] | {name: version(name) for name in there}
+        save(RUNS, {"versions": versions, "runs": [*known["runs"], run]})
 
 
 def key_of(run: dict[str, Any]) -> tuple:
@@ -423,19 +418,18 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="of the peers")
     parser.add_argument("--report", action="store_true", help="write the report and run nothing")
     options = parser.parse_args()
-    results = Results(DOCS / "grid_quality.json")
     if options.report:
-        (DOCS / "grid_quality.md").write_text(report(results.read()))
+        (DOCS / "grid_quality.md").write_text(report(stored()))
         return
     warnings.simplefilter("ignore", ConvergenceWarning)
     for seed, name in product(options.seeds, [name for name in SETS if name in options.sets]):
         for noise, system in product(NOISE[SETS[name]], options.systems):
             key = (name, noise, seed, system)
-            known = key in map(key_of, results.read()["runs"])
+            known = key in map(key_of, stored()["runs"])
             if known or noise not in options.noise or not is_for(system, name, noise):
                 continue
             done = run(*key, options.jobs)
-            results.add(done)
+            add(done)
             print(*key, f"{done['score']:.5g} {done['seconds']} s", done["chosen"], flush=True)
 
 

@@ -4,8 +4,8 @@ UNISVM_DATA=folder python benchmarks/wrong_labels_limit.py [--sets ...] [--wrong
 
 On the splits of grid_quality.py, forests, nearest neighbours and exact SVMs are trained on wrong labels with a range of
 parameters each. Prints a row of a Markdown table for each set: the accuracy in % of UniSVMClassifierCV with clean and
-with wrong labels, from docs/grid_quality.json; that of the learner that is best on average over the seeds, which it is;
-and the mean over the seeds if each has its own best one. Nobody without the test labels could choose so well.
+with wrong labels, from docs/grid_quality.json.gz; that of the learner that is best on average over the seeds, and which
+it is; and the mean over the seeds if each has its own best one. Nobody without the test labels could choose so well.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
-from grid_quality import CLASSES, DOCS, Results, prepare
+from grid_quality import CLASSES, prepare, stored
 
 LEAVES = [1, 2, 3, 5, 8, 12, 20]
 NEIGHBOURS = [3, 5, 7, 9, 11, 15, 21, 31]
@@ -58,8 +58,7 @@ def accuracies(name: str, wrong: float, seeds: list[int]) -> dict[str, list[floa
 
 def ours(name: str, wrong: float, seeds: list[int]) -> float:
     """What UniSVMClassifierCV reached on the same splits."""
-    runs = Results(DOCS / "grid_quality.json").read()["runs"]
-    own = [run for run in runs if (run["set"], run["noise"], run["system"]) == (name, wrong, "ours")]
+    own = [run for run in stored()["runs"] if (run["set"], run["noise"], run["system"]) == (name, wrong, "ours")]
     return float(np.mean([run["score"] for run in own if run["seed"] in seeds]))
 
 

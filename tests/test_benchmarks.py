@@ -1,16 +1,15 @@
 """The benchmark against the peers: its jobs, its claims and its report, on small real runs."""
 
-import json
-
 import pytest
 
 from peers import report
-from peers.__main__ import run, save
+from peers.__main__ import run
 from peers.jobs import LEFT_OUT, MAIN, Job, every_job
 from peers.systems import SYSTEMS, System
 from peers.targets import CLAIMS, Claim, Table
 from peers.tasks import TASKS
 from peers.worker import measure
+from results import load, save
 
 SMALL = {"rank": 60}
 
@@ -108,8 +107,6 @@ def test_report_is_written(tmp_path):
     results = [result("a9a", "unisvm", 1.0) | {"rank": 9, "sweeps": 8, "stationarity": 1e-5}]
     results += [result("a9a", "sklearn-svm", 100.0), result("board-30k", "unisvm", 1.0)]
     results.append({"task": "a9a", "system": "falkon", "options": {}, "part": "main", "skipped": "not there"})
-    save(tmp_path / "results.json", machine, results)
-    assert json.loads((tmp_path / "results.json").read_text())["results"] == results
     report.write(tmp_path, machine, results)
     text = (tmp_path / "README.md").read_text()
     assert "| a9a, fit against scikit-learn's SVC | ≥ 60× | 100× | yes |" in text
@@ -117,3 +114,15 @@ def test_report_is_written(tmp_path):
     assert "falkon: not there (a9a)" in text
     for picture in ("accuracy.png", "growth.png"):
         assert (tmp_path / picture).stat().st_size > 10_000
+
+
+def test_results_are_kept_in_their_order_and_in_equal_files(tmp_path):
+    path, other = tmp_path / "results.json.gz", tmp_path / "other.json.gz"
+    assert load(path, {"results": []}) == {"results": []}
+    results = [result("letter", "unisvm", seconds, rank=9, gamma=0.5) for seconds in (1 / 3, 1e-9)]
+    for kept in (path, other):
+        save(kept, {"results": results, "machine": {}})
+    assert load(path) == {"results": results, "machine": {}}
+    assert list(load(path)["results"][0]["options"]) == ["rank", "gamma"]
+    assert path.read_bytes() == other.read_bytes()
+    assert sorted(tmp_path.iterdir()) == [other, path]

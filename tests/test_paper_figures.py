@@ -1,6 +1,5 @@
 """The scripts of the paper's figures, really run on small settings, and what their numbers must show."""
 
-import json
 import sys
 
 import numpy as np
@@ -17,6 +16,7 @@ from paper import (
     xor,
 )
 from paper.figures import seeds_of, values
+from results import SUFFIX, load
 from unisvm import losses
 
 SOLVERS = tuple(common.SOLVERS)
@@ -31,7 +31,7 @@ def run(monkeypatch, tmp_path):
     def run(script, *arguments):
         monkeypatch.setattr(sys, "argv", [script.ITEM, "--folder", str(tmp_path), *arguments])
         script.main()
-        results = json.loads((tmp_path / f"{script.ITEM}.json").read_text())
+        results = load(tmp_path / f"{script.ITEM}{SUFFIX}")
         return results["measured"], (tmp_path / f"{script.ITEM}.md").read_text()
 
     return run
@@ -43,9 +43,9 @@ def check_pictures_and_resume(run, script, folder, pictures, *arguments):
     for name in pictures:
         assert (folder / name).stat().st_size > 10_000
         assert f"]({name})" in section
-    before = (folder / f"{script.ITEM}.json").stat().st_mtime_ns
+    before = (folder / f"{script.ITEM}{SUFFIX}").stat().st_mtime_ns
     again, same = run(script, *arguments)
-    assert (folder / f"{script.ITEM}.json").stat().st_mtime_ns == before
+    assert (folder / f"{script.ITEM}{SUFFIX}").stat().st_mtime_ns == before
     assert again == measured
     assert same == section
     assert "nan" not in section

@@ -18,6 +18,7 @@ import numpy as np
 from rich.progress import Progress
 
 from peers.machine import describe
+from results import SUFFIX, load, save
 from unisvm import losses, solvers
 from unisvm.rows.threads import count_threads
 
@@ -78,10 +79,9 @@ class Results:
 
     def __init__(self, item: str, folder: Path, fresh: bool = False):
         folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / f"{item}.json"
-        self.content: dict[str, Any] = {"machine": None, "measured": {}}
-        if self.path.exists() and not fresh:
-            self.content = json.loads(self.path.read_text())
+        self.path = folder / f"{item}{SUFFIX}"
+        empty = {"machine": None, "measured": {}}
+        self.content: dict[str, Any] = empty if fresh else load(self.path, empty)
 
     @property
     def measured(self) -> dict[str, dict[str, Any]]:
@@ -100,13 +100,8 @@ class Results:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     self.measured[key] = measure()
-                self.save()
+                save(self.path, self.content)
                 progress.advance(bar)
-
-    def save(self) -> None:
-        partial = self.path.with_suffix(".partial")
-        partial.write_text(json.dumps(self.content, indent=1) + "\n")
-        partial.replace(self.path)
 
     def mean(self, prefix: str, name: str) -> float:
         """The mean of one figure over the trials whose keys start alike."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from paper.common import FOLDER
+from results import SUFFIX, load
 
 #: sections in the order of the paper
 ORDER = (
@@ -31,7 +31,7 @@ def build(folder: Path) -> str:
         "name under `benchmarks/paper/`; `make paper` runs the quick set, `make paper-full` all. `--solver dca` is the "
         "paper's Algorithm 1 with greedily pivoted landmarks and its stopping rule; `lbfgs` is the library's default.",
     ]
-    machines = [json.loads(path.read_text())["machine"] for path in sorted(folder.glob("*.json"))]
+    machines = [load(path)["machine"] for path in sorted(folder.glob(f"*{SUFFIX}"))]
     if any(machines):
         used = " and ".join(sorted({machine["processor"] for machine in machines if machine}))
         parts.append(

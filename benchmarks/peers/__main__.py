@@ -23,6 +23,7 @@ from peers import report
 from peers.jobs import Job, every_job
 from peers.machine import describe
 from peers.worker import READY
+from results import SUFFIX, load, save
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
 
@@ -54,13 +55,6 @@ def run(job: Job, threads: int, limit: float) -> dict:
     return json.loads(said[-1])
 
 
-def save(path: Path, machine: dict, results: list[dict]) -> None:
-    """Write all results, or leave the file as it was."""
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps({"machine": machine, "results": results}, indent=1) + "\n")
-    partial.replace(path)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", nargs="*", help="only these data sets")
@@ -76,8 +70,8 @@ def main() -> None:
         parser.error("set UNISVM_DATA to the folder with the data sets")
 
     options.folder.mkdir(parents=True, exist_ok=True)
-    path = options.folder / "results.json"
-    before = json.loads(path.read_text()) if path.exists() else {"machine": None, "results": []}
+    path = options.folder / f"results{SUFFIX}"
+    before = load(path, {"machine": None, "results": []})
     if options.report:
         if not before["results"]:
             parser.error(f"there are no results in {path}: run without --report first")
@@ -116,7 +110,7 @@ def main() -> None:
                     {"task": job.task, "system": job.system, "options": job.options, "part": job.part, "repeat": repeat}
                     | result
                 )
-                save(path, machine, results)
+                save(path, {"machine": machine, "results": results})
                 said = f"{result['fit_seconds']:.2f} s" if "fit_seconds" in result else str(result)
                 progress.console.print(
                     f"{job.task:<14}{job.system:<20}{job.options or ''!s:<44}{said}", highlight=False

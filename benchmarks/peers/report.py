@@ -27,8 +27,8 @@ def write(folder: Path, machine: dict, results: list[dict]) -> None:
     ]
     parts = [
         "# unisvm beside its peers",
-        "Written by `make bench` from [results.json](results.json). Every run is a process of its own with the same "
-        "threads; libraries are warmed up on 1,000 rows first; repeats are interleaved and the median is shown.",
+        "Written by `make bench` from [results.json.gz](results.json.gz). Every run is a process of its own with the "
+        "same threads; libraries are warmed up on 1,000 rows first; repeats are interleaved and the median is shown.",
         _machine_text(machine),
         "## Claims\n\n"
         + _claims_text(table)

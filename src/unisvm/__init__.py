@@ -1,11 +1,13 @@
 """Kernel machines with any least-squares DC loss: fast, large, and honest about dirty labels."""
 
 from unisvm import datasets, kernels, losses, solvers
+from unisvm._version import __version__
 from unisvm.classifier import UniSVMClassifier
 from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV, path
 from unisvm.regressor import UniSVMRegressor
 
 __all__ = [
+    "__version__",
     "UniSVMClassifier",
     "UniSVMClassifierCV",
     "UniSVMRegressor",
@@ -16,4 +18,3 @@ __all__ = [
     "path",
     "solvers",
 ]
-__version__ = "0.1.0"

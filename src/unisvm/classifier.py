@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
-from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from unisvm import _distributed
-from unisvm._estimator import BaseUniSVM, Problem
-from unisvm._inputs import check_rows_and_targets
+from unisvm._base import BaseUniSVM, fit_estimator
+from unisvm._validation import check_rows_and_targets
+from unisvm.distributed.collections import is_dask
+from unisvm.distributed.predictions import map_predictions
 from unisvm.losses.base import CLASSIFICATION
-from unisvm.rows.collections import is_dask
+from unisvm.targets import SignEncoder, check_labels
 
 
 class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
@@ -198,92 +195,14 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         -------
         self : UniSVMClassifier
         """
-        if is_dask(X):
-            return _distributed.fit(self, X, y, sample_weight)
-        self._check_parameters()
+        return fit_estimator(self, X, y, sample_weight)
+
+    def _target_encoder(self) -> SignEncoder:
+        return SignEncoder(self.class_weight)
+
+    def _validate(self, X, y):
         X, y = check_rows_and_targets(self, X, y, multi_output=True)
-        y = self._check_labels(y)
-        weights = self._check_weights(sample_weight, X)
-        self._check_rows(X)
-        problem, own = self._specify(y, weights, X.dtype)
-        warm = self._can_start_warm(X.shape[1], problem.targets.shape[1], own)
-        fitted, result = self._fit_columns(X, problem, warm=warm)
-        self._store(own | fitted, result)
-        return self
-
-    def _specify(
-        self, y: np.ndarray, weights: np.ndarray, dtype: np.dtype, known: dict[str, Any] | None = None
-    ) -> tuple[Problem, dict[str, Any]]:
-        """What is to be fitted, and the attributes that say what it means; `known` are those of more rows."""
-        weights = self._times_class_weights(weights, y)
-        classes = self._classes_of(y, weights) if known is None else known["classes_"]
-        signs = signs_of(y, classes, dtype)
-        problem = Problem(signs, weights, None, np.zeros(signs.shape[1]), np.ones(signs.shape[1]))
-        return problem, {"classes_": classes, "_multilabel": y.ndim == 2}
-
-    def _specify_blocks(self, blocks) -> tuple[_Signs, dict[str, Any]]:
-        """What turns the labels of a block into targets, and the attributes that say what they mean."""
-        found = blocks.of_targets(_labels_of_block)
-        if found[0].counts is None:
-            entries = np.unique(np.concatenate([block.labels for block in found]))
-            self._check_labels(np.column_stack([entries, entries]))
-            if self.class_weight is not None:
-                raise ValueError("class_weight is not supported for a multilabel y on Dask; give sample_weight.")
-            classes = np.arange(found[0].n_columns)
-            return _Signs(classes, classes, None), {"classes_": classes, "_multilabel": True}
-        every = np.concatenate([block.labels for block in found])
-        # rows of weight 0 are not there, and their labels neither
-        labels, place = np.unique(every, return_inverse=True)
-        if self.class_weight is None or len(labels) == 0:
-            factors, positive = None, np.ones(len(labels))
-        else:
-            counts = np.bincount(place, np.concatenate([block.counts for block in found]))
-            given = self.class_weight
-            if isinstance(given, str):
-                given = dict(zip(labels.tolist(), counts.sum() / (len(labels) * counts), strict=True))
-            factors = positive = self._times_class_weights(np.ones(len(labels)), labels, given)
-        classes = self._classes_of(labels, positive)
-        return _Signs(classes, labels, factors), {"classes_": classes, "_multilabel": False}
-
-    def _classes_of(self, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The labels on rows that count; the numbers of the columns of an indicator matrix."""
-        if y.ndim == 2:
-            return np.arange(y.shape[1])
-        classes = np.unique(y[weights > 0])
-        if len(classes) < 2:
-            raise ValueError(
-                f"A classifier needs at least two classes, but y holds only one class, {classes.item(0)!r}. "
-                "Check y, or the rows of positive weight."
-            )
-        return classes
-
-    def _times_class_weights(self, weights: np.ndarray, y: np.ndarray, class_weight=None) -> np.ndarray:
-        class_weight = self.class_weight if class_weight is None else class_weight
-        if class_weight is None:
-            return weights
-        present = weights > 0
-        weights = weights.copy()
-        weights[present] *= compute_sample_weight(class_weight, y[present])
-        if not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
-            raise ValueError(
-                f"class_weight must be 'balanced' or give each class a weight that is not negative or NaN, and "
-                f"some class a positive one; got {self.class_weight!r}."
-            )
-        return weights
-
-    def _check_labels(self, y) -> np.ndarray:
-        if y.ndim == 2 and y.shape[1] == 1 and not sparse.issparse(y):
-            y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        kind = type_of_target(y, input_name="y")
-        if kind == "multilabel-indicator":
-            return y.toarray() if sparse.issparse(y) else np.asarray(y)
-        if kind == "multiclass-multioutput":
-            raise ValueError(
-                "y must be labels of shape (n_samples,) or a multilabel indicator matrix of zeros and ones; several "
-                "columns of classes are not supported. Wrap it in sklearn.multioutput.MultiOutputClassifier."
-            )
-        return y
+        return X, check_labels(y)
 
     def decision_function(self, X, *, out=None):
         """Signed distance from the boundary, in units of the margin.
@@ -302,8 +221,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
             check_is_fitted(self)
             n_columns = len(self.dual_coef_)
             width = None if n_columns == 1 and not self._multilabel else n_columns
-            return _distributed.lazily(self, "decision_function", X, n_columns=width, out=out)
-        return self._decision(X, self._without_idle_axis, out)
+            return map_predictions(self, "decision_function", X, n_columns=width, out=out)
+        return self._decision(X, self._squeeze, out)
 
     def predict(self, X, *, out=None):
         """The labels.
@@ -321,14 +240,14 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         if is_dask(X):
             check_is_fitted(self)
             dtype, width = (np.dtype(int), len(self.classes_)) if self._multilabel else (self.classes_.dtype, None)
-            return _distributed.lazily(self, "predict", X, dtype=dtype, n_columns=width, out=out)
+            return map_predictions(self, "predict", X, dtype=dtype, n_columns=width, out=out)
         return self._decision(X, self._labels_of, out)
 
-    def _without_idle_axis(self, decision: np.ndarray) -> np.ndarray:
+    def _squeeze(self, decision: np.ndarray) -> np.ndarray:
         return decision[:, 0] if decision.shape[1] == 1 and not self._multilabel else decision
 
     def _labels_of(self, decision: np.ndarray) -> np.ndarray:
-        decision = self._without_idle_axis(decision)
+        decision = self._squeeze(decision)
         if self._multilabel:
             return (decision > 0).astype(int)
         return self.classes_[(decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)]
@@ -350,7 +269,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         trust : ndarray of shape (n_samples,)
         """
         if is_dask(X):
-            return _distributed.lazily(self, "trust", X, y)
+            return map_predictions(self, "trust", X, y)
         decision = self._decision(X)
         y = np.asarray(y.toarray() if sparse.issparse(y) else y)
         check_consistent_length(decision, y)
@@ -374,51 +293,3 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
-
-
-class _Signs(NamedTuple):
-    """Targets and weights from labels, for classes that are known; `factors` are the weights of the `labels`."""
-
-    classes: np.ndarray
-    labels: np.ndarray
-    factors: np.ndarray | None
-
-    def __call__(self, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self.factors is not None:
-            # a label that is not there is that of rows of weight 0
-            place = np.minimum(np.searchsorted(self.labels, y), len(self.labels) - 1)
-            weights = (weights * self.factors[place]).astype(weights.dtype)
-        return signs_of(y, self.classes, weights.dtype), weights
-
-    def units(self, n_columns: int) -> tuple[None, np.ndarray, np.ndarray]:
-        """Labels are in training units already."""
-        return None, np.zeros(n_columns), np.ones(n_columns)
-
-
-class _Labels(NamedTuple):
-    """What is on the rows of a block that count: labels, and how many rows have each; entries of an indicator matrix,
-    whose counts are None."""
-
-    labels: np.ndarray
-    counts: np.ndarray | None
-    n_columns: int
-
-
-def _labels_of_block(y: np.ndarray, weights: np.ndarray) -> _Labels:
-    if y.ndim == 2:
-        # three are too many already
-        return _Labels(np.unique(y)[:3], None, y.shape[1])
-    # each twice: scikit-learn warns of many classes for the rows, of which these are few
-    check_classification_targets(np.repeat(np.unique(y), 2))
-    return _Labels(*np.unique(y[weights > 0], return_counts=True), 1)
-
-
-def signs_of(y: np.ndarray, classes: np.ndarray, dtype) -> np.ndarray:
-    """+1 and −1 for each column: the second of two classes, each of several, or each label."""
-    if y.ndim == 2:
-        member = y != 0
-    elif len(classes) == 2:
-        member = (y == classes[1])[:, None]
-    else:
-        member = y[:, None] == classes
-    return np.where(member, dtype.type(1), dtype.type(-1))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from unisvm import _distributed
-from unisvm._estimator import BaseUniSVM, Problem
-from unisvm._inputs import check_rows_and_targets
-from unisvm._robust import as_columns, location_and_scale, location_and_scale_of_blocks
+from unisvm._base import BaseUniSVM, fit_estimator
+from unisvm._validation import check_rows_and_targets
+from unisvm.distributed.collections import is_dask
+from unisvm.distributed.predictions import map_predictions
 from unisvm.losses.base import REGRESSION
-from unisvm.rows.collections import is_dask
+from unisvm.targets import TargetScaler
 
 
 class UniSVMRegressor(RegressorMixin, BaseUniSVM):
@@ -140,35 +138,13 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         -------
         self : UniSVMRegressor
         """
-        if is_dask(X):
-            return _distributed.fit(self, X, y, sample_weight)
-        self._check_parameters()
-        X, y = check_rows_and_targets(self, X, y, multi_output=True, y_numeric=True)
-        weights = self._check_weights(sample_weight, X)
-        self._check_rows(X)
-        problem, own = self._specify(y, weights, X.dtype)
-        warm = self._can_start_warm(X.shape[1], problem.targets.shape[1], own)
-        fitted, result = self._fit_columns(X, problem, warm=warm)
-        self._store(own | fitted, result)
-        return self
+        return fit_estimator(self, X, y, sample_weight)
 
-    def _specify(
-        self, y: np.ndarray, weights: np.ndarray, dtype: np.dtype, known: dict[str, Any] | None = None
-    ) -> tuple[Problem, dict[str, Any]]:
-        """What is to be fitted, and the attributes that say what it means."""
-        targets = as_columns(y)
-        median, scale = location_and_scale(targets, weights)
-        centre = median if self.fit_intercept else np.zeros_like(median)
-        problem = Problem((targets - centre) / scale, weights, (median - centre) / scale, centre, scale)
-        return problem, {"target_centre_": centre, "target_scale_": scale, "_one_target": y.ndim == 1}
+    def _target_encoder(self) -> TargetScaler:
+        return TargetScaler(self.fit_intercept)
 
-    def _specify_blocks(self, blocks) -> tuple[_Scaled, dict[str, Any]]:
-        """What turns the targets of a block into training units, and the attributes that say which they are."""
-        median, scale = location_and_scale_of_blocks(blocks)
-        centre = median if self.fit_intercept else np.zeros_like(median)
-        one_target = blocks.of_targets(_n_dimensions)[0] == 1
-        own = {"target_centre_": centre, "target_scale_": scale, "_one_target": one_target}
-        return _Scaled(centre, scale, median), own
+    def _validate(self, X, y):
+        return check_rows_and_targets(self, X, y, multi_output=True, y_numeric=True)
 
     def predict(self, X, *, out=None):
         """The targets.
@@ -186,10 +162,10 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         if is_dask(X):
             check_is_fitted(self)
             width = None if self._one_target else len(self.dual_coef_)
-            return _distributed.lazily(self, "predict", X, n_columns=width, out=out)
-        return self._decision(X, self._without_idle_axis, out)
+            return map_predictions(self, "predict", X, n_columns=width, out=out)
+        return self._decision(X, self._squeeze, out)
 
-    def _without_idle_axis(self, decision: np.ndarray) -> np.ndarray:
+    def _squeeze(self, decision: np.ndarray) -> np.ndarray:
         return decision[:, 0] if self._one_target else decision
 
     def trust(self, X, y):
@@ -208,7 +184,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         trust : ndarray of shape (n_samples,)
         """
         if is_dask(X):
-            return _distributed.lazily(self, "trust", X, y, dtype=np.dtype(np.float64))
+            return map_predictions(self, "trust", X, y, dtype=np.dtype(np.float64))
         decision = self._decision(X)
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         check_consistent_length(decision, targets)
@@ -221,22 +197,3 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-
-class _Scaled(NamedTuple):
-    """Targets in training units, from those in the units of y."""
-
-    centre: np.ndarray
-    scale: np.ndarray
-    median: np.ndarray
-
-    def __call__(self, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return (as_columns(y) - self.centre) / self.scale, weights
-
-    def units(self, n_columns: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where the median is in training units, and what they are."""
-        return (self.median - self.centre) / self.scale, self.centre, self.scale
-
-
-def _n_dimensions(y: np.ndarray, weights: np.ndarray) -> int:
-    return y.ndim

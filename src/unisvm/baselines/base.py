@@ -1,4 +1,4 @@
-"""What the comparators share: checks, labels, the kernel matrix, and decisions from coefficients on the rows."""
+"""The comparators' common part: checks, labels, the kernel matrix, and decisions from coefficients on the rows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from unisvm._base import KernelEstimator, set_attributes
 from unisvm._checks import check_number, is_integer
-from unisvm._kernel_estimator import KernelEstimator
-from unisvm.features import check_positive_semidefinite
-from unisvm.kernels.base import as_rows
+from unisvm._validation import check_kernel_matrix, check_weights, drop_zero_weights, is_precomputed
+from unisvm.kernels import Kernel
+from unisvm.memory_budget import check_room_for_kernel
+from unisvm.nystrom.feature_map import check_positive_semidefinite
+from unisvm.nystrom.landmarks import Landmarks
 from unisvm.rows import MemoryRows
-from unisvm.rows.budget import parse_memory, readable
 
 #: lowest and highest value of each number that a comparator takes, both excluded
 _RANGES: dict[str, tuple[float, float]] = {"C": (0, np.inf), "a": (0, np.inf), "tol": (0, np.inf)}
@@ -48,15 +50,14 @@ class BinaryKernelClassifier(ClassifierMixin, KernelEstimator):
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
-        weights = self._check_weights(sample_weight, X)
-        self._check_rows(X)
-        present = np.flatnonzero(weights)
+        weights = check_weights(sample_weight, X)
+        precomputed = is_precomputed(self.kernel)
+        if precomputed:
+            check_kernel_matrix(X)
+        X, present = drop_zero_weights(X, weights, precomputed=precomputed)
         classes = np.unique(y[present])
         if len(classes) != 2:
             self._refuse(classes)
-        X = as_rows(X)
-        if len(present) < len(weights):
-            X = X[present][:, present] if self._is_precomputed() else X[present]
         signs = np.where(y[present] == classes[1], 1.0, -1.0)
         rows = MemoryRows(X, signs[:, None], weights[present])
         kernel = self._requested_kernel().resolve(X.shape[1], rows.variance)
@@ -64,16 +65,15 @@ class BinaryKernelClassifier(ClassifierMixin, KernelEstimator):
         self.classes_ = classes
         self.kernel_ = kernel
         self.support_ = present[chosen]
-        self.landmark_vectors_ = self.support_ if self._is_precomputed() else kernel.points(rows, chosen)
+        self.landmark_vectors_ = self.support_ if precomputed else rows.take(chosen)
         self.dual_coef_ = coefficients[None]
         self.intercept_ = np.zeros(1)
         self.rank_ = len(chosen)
-        for name, value in fitted.items():
-            setattr(self, name, value)
+        set_attributes(self, fitted)
         return self
 
-    def _solve(self, rows, kernel, signs, weights) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-        """Numbers of the rows that the function needs, their coefficients, and what else to store."""
+    def _solve(self, rows: MemoryRows, kernel: Kernel, signs, weights) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+        """Store indices of the rows in the function, their coefficients, and further fitted attributes."""
         K = self._kernel_matrix(rows, kernel)
         coefficients, fitted = self._coefficients(K, signs, weights)
         chosen = np.flatnonzero(coefficients)
@@ -81,17 +81,12 @@ class BinaryKernelClassifier(ClassifierMixin, KernelEstimator):
 
     @abstractmethod
     def _coefficients(self, K, y, weights) -> tuple[np.ndarray, dict[str, Any]]:
-        """What k(x, x_i) is multiplied by in f(x), and fitted attributes."""
+        """Coefficients of k(x, x_i) in f(x), and fitted attributes."""
 
-    def _kernel_matrix(self, rows, kernel) -> np.ndarray:
-        limit, needed = parse_memory(None), (1 + self._further_matrices) * 8 * rows.n_rows**2
-        if limit is not None and needed > limit:
-            raise MemoryError(
-                f"{type(self).__name__} holds the kernel matrix of all {rows.n_rows} rows, which needs "
-                f"{readable(needed)}, more than this machine's {readable(limit)}. Use UniSVMClassifier."
-            )
-        every = np.arange(rows.n_rows)
-        K = kernel.against(kernel.points(rows, every))(rows.take(every))
+    def _kernel_matrix(self, rows: MemoryRows, kernel: Kernel) -> np.ndarray:
+        check_room_for_kernel(type(self).__name__, rows.n_rows, 1 + self._further_matrices)
+        every = Landmarks.from_store(rows, kernel, np.arange(rows.n_rows))
+        K = kernel.against(every.kernel_points)(every.vectors)
         if not kernel.is_psd:
             check_positive_semidefinite(K, refuse=kernel.refuses_indefinite)
         return np.asarray(K)

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.utils import check_random_state
 
-from unisvm import landmarks
 from unisvm.baselines.base import BinaryKernelClassifier
-from unisvm.features import FeatureMap
+from unisvm.nystrom.feature_map import FeatureMap
+from unisvm.nystrom.landmarks import choose_landmarks
 
 
 class LSSVM(BinaryKernelClassifier):
@@ -61,9 +61,9 @@ class _LowRank(BinaryKernelClassifier):
 
     def _solve(self, rows, kernel, signs, weights):
         rng = check_random_state(self.random_state)
-        chosen = landmarks.choose("pivoted_cholesky", rows, kernel, self.rank, self.rank_tol, rng)
-        points = kernel.points(rows, chosen)
-        feature_map = FeatureMap(kernel, points, kernel.against(points)(rows.take(chosen)), rows.dtype)
+        landmarks = choose_landmarks("pivoted_cholesky", rows, kernel, self.rank, self.rank_tol, rng)
+        points = landmarks.kernel_points
+        feature_map = FeatureMap(kernel, points, kernel.against(points)(landmarks.vectors), rows.dtype)
         P = feature_map.from_values(feature_map.block(rows.X).T).T
         gram = (P.T * weights) @ P
         gram[np.diag_indices_from(gram)] += 1 / (2 * self.C)
@@ -73,7 +73,7 @@ class _LowRank(BinaryKernelClassifier):
             return cho_solve(factor, P.T @ (weights * targets))
 
         w, fitted = self._weights(P, signs, weights, least_squares)
-        return chosen[feature_map.kept], feature_map.to_dual(w[:, None])[:, 0], fitted
+        return landmarks.store_indices[feature_map.kept], feature_map.to_dual(w[:, None])[:, 0], fitted
 
     @abstractmethod
     def _weights(

@@ -10,7 +10,8 @@ from unisvm._checks import one_of
 from unisvm.kernels.base import Kernel
 from unisvm.kernels.given import Function, Precomputed
 from unisvm.kernels.laplacian import Laplacian
-from unisvm.kernels.products import RBF, Linear, Polynomial, Sigmoid
+from unisvm.kernels.products import Linear, Polynomial, Sigmoid
+from unisvm.kernels.rbf import RBF
 
 __all__ = [
     "RBF",

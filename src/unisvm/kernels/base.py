@@ -1,4 +1,4 @@
-"""What every kernel is: blocks of k(x, z), and the diagonal k(x, x) without the matrix."""
+"""The base class of the kernels: blocks of k(x, z), and the diagonal k(x, x) without the matrix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from unisvm import compiled
 from unisvm._checks import is_number, one_of
-from unisvm.rows.stored import StoredRows
+from unisvm.rows.mapped import StoredRows
 
 #: maps rows X, and optionally an array `out` to write into, to k(X, Z)
 Block = Callable[..., np.ndarray]
@@ -22,8 +22,8 @@ class Kernel(BaseEstimator):
 
     #: whether a matrix that is not positive semidefinite is refused, rather than its negative part left out
     refuses_indefinite: bool = False
-    #: whether a point is the number of a column, rather than a row
-    points_are_numbers: bool = False
+    #: whether a point is the index of a column of a given kernel matrix, rather than a row
+    points_are_indices: bool = False
 
     @property
     def is_psd(self) -> bool:
@@ -31,7 +31,7 @@ class Kernel(BaseEstimator):
         return True
 
     def __call__(self, X, Z) -> np.ndarray:
-        """The matrix of k(x, z) for the rows x of X and z of Z, in X's precision."""
+        """k(X, Z), of shape (n_rows, n_points), in X's precision."""
         return self.against(as_rows(Z))(as_rows(X))
 
     @abstractmethod
@@ -45,10 +45,6 @@ class Kernel(BaseEstimator):
     def diagonal_at(self, X, indices: np.ndarray) -> np.ndarray:
         """The diagonal for some rows of X."""
         return self.diagonal(X[indices])
-
-    def points(self, rows, indices: np.ndarray):
-        """What stands for the rows of these numbers in ``against``."""
-        return rows.take(indices)
 
     def resolve(self, n_features: int, variance: Callable[[], float]) -> Kernel:
         """A kernel whose gamma is a number. `variance` is called only if it is needed."""
@@ -72,14 +68,14 @@ class Kernel(BaseEstimator):
         return type(self)(**{**parameters, "gamma": number})
 
     def gamma_of_scale(self, n_features: int, variance: float) -> float:
-        """The gamma that "scale" stands for: what it multiplies is about 1 then, in whatever units X is."""
+        """The gamma that "scale" stands for: it makes exponents of about 1, in whatever units X is."""
         return inverse(n_features * variance)
 
 
 def as_rows(X):
-    """X as a floating array, or as a CSR matrix that stores no entry twice, as norms and distances take it to be.
+    """X as a floating array, or as a CSR matrix without duplicate entries, as norms and distances need it.
 
-    Rows in a file stay there: what is read of them is like that.
+    Rows in a file stay there; blocks that are read from it have these forms.
     """
     if isinstance(X, StoredRows):
         return X

@@ -12,7 +12,7 @@ from unisvm.kernels.base import Kernel, as_rows, into
 
 
 class Precomputed(Kernel):
-    """The rows are themselves rows of a kernel matrix; a point is the number of a column.
+    """Rows of a kernel matrix that the user computed; a point is the index of a column.
 
     Examples
     --------
@@ -25,7 +25,7 @@ class Precomputed(Kernel):
 
     is_psd = False
     refuses_indefinite = True
-    points_are_numbers = True
+    points_are_indices = True
 
     def __call__(self, X, Z):
         return self.against(Z)(as_rows(X))
@@ -44,9 +44,6 @@ class Precomputed(Kernel):
 
     def diagonal_at(self, X, indices):
         return np.asarray(X[indices, indices], dtype=np.float64).ravel()
-
-    def points(self, rows, indices):
-        return np.asarray(indices)
 
 
 class Function(Kernel):

@@ -42,8 +42,8 @@ class Loss(BaseEstimator, ABC):
         Whether ψ(u) = A u², which needs no iteration.
     has_jumps : bool
         Whether ψ' jumps, as it does where a loss is cut off.
-    leads : bool
-        Whether losses of labels that are not convex do well to start from its solutions.
+    seeds_nonconvex : bool
+        Whether its solutions are good starts for nonconvex losses of labels.
     tasks : frozenset of {"classification", "regression"}
     form : Form or None
         What compiled code knows the loss by; without it, it is computed by NumPy alone.
@@ -74,7 +74,7 @@ class Loss(BaseEstimator, ABC):
         return False
 
     @property
-    def leads(self) -> bool:
+    def seeds_nonconvex(self) -> bool:
         return False
 
     @property

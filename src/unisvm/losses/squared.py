@@ -91,7 +91,7 @@ class SquaredHinge(Loss):
     name = "squared_hinge"
     tasks = ONLY_CLASSIFICATION
     is_convex = True
-    leads = True
+    seeds_nonconvex = True
     A = 1.0
 
     @property

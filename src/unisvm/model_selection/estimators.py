@@ -5,18 +5,16 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from unisvm import _distributed
 from unisvm._checks import one_of
-from unisvm._inputs import check_rows_and_targets
-from unisvm._report import Report
-from unisvm.classifier import UniSVMClassifier, signs_of
-from unisvm.model_selection.base import BaseSearch
+from unisvm._validation import check_rows_and_targets
+from unisvm.classifier import UniSVMClassifier
+from unisvm.distributed.collections import is_dask
+from unisvm.distributed.predictions import map_predictions
+from unisvm.model_selection.base import BaseSearch, fit_search, store_outcome
 from unisvm.model_selection.calibration import METHODS, Calibration
-from unisvm.model_selection.search import Scores
-from unisvm.model_selection.suspects import Cell, Cleaned, without_suspects
-from unisvm.model_selection.walk import Task
+from unisvm.model_selection.suspects import refit_without_suspects
 from unisvm.regressor import UniSVMRegressor
-from unisvm.rows.collections import is_dask
+from unisvm.targets import check_labels, signs_of
 
 
 class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
@@ -48,13 +46,10 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
     search : {"full", "halving"}, default="full"
         "halving" weeds out kernels and values of gamma on samples of 2,000, 8,000, … rows first; what was weeded out
         has NaN as its score.
-    prune : bool, default=False
-        Give up on a loss once its score was clearly below its best for two values of C in a row, going up; what was not
-        tried has NaN as its score.
     drop_suspects : bool, default=True
-        Find the rows whose label is clearly contradicted by fits that did not see them and, if they are many, leave
-        them out of the refit unless the score is then clearly lower on rows that had no part in finding them. Not for
-        several labels a row.
+        With three classes or more: find the rows whose label is clearly contradicted by fits that did not see them
+        and, if they are many, leave them out of the refit unless the score is then clearly lower on rows that had no
+        part in finding them. Not for several labels a row.
     calibration : {"sigmoid", "isotonic"}, default="sigmoid"
         How `predict_proba` makes probabilities of decisions.
     kernel : str, Kernel, callable or a sequence of them, default="auto"
@@ -112,7 +107,7 @@ scratch_dir, n_jobs, verbose, random_state
 
     _plain = UniSVMClassifier
     _default_losses = ("squared_hinge", "smooth_hinge", "saturating")
-    _least_C, _most_C = 1e-2, 1e2
+    _C_range = 1e-2, 1e2
     _switches = (*BaseSearch._switches, "drop_suspects")
     _usable_scorings = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc", "average_precision")
     score = BaseSearch.score
@@ -127,7 +122,6 @@ scratch_dir, n_jobs, verbose, random_state
         scoring=None,
         refit=True,
         search="full",
-        prune=False,
         drop_suspects=True,
         calibration="sigmoid",
         kernel="auto",
@@ -155,7 +149,6 @@ scratch_dir, n_jobs, verbose, random_state
         self.scoring = scoring
         self.refit = refit
         self.search = search
-        self.prune = prune
         self.drop_suspects = drop_suspects
         self.calibration = calibration
         self.kernel = kernel
@@ -197,33 +190,36 @@ scratch_dir, n_jobs, verbose, random_state
         self : UniSVMClassifierCV
         """
         one_of("calibration", self.calibration, METHODS)
-        scores, task, cleaned = self._fit(X, y, sample_weight, params)
-        self.suspects_ = np.empty(0, dtype=np.intp) if cleaned is None else np.flatnonzero(cleaned.suspects)
-        self.classes_ = task.own["classes_"]
-        y, decision = task.y, scores.decision
-        several = y.ndim == 2
-        self.oof_decision_ = decision if several or decision.shape[1] > 1 else decision[:, 0]
-        positive = signs_of(y, self.classes_, decision.dtype) > 0
-        # a class of weight 0 is not there
-        weights = task.weights if several else task.weights * np.isin(y, self.classes_)
-        self.calibration_ = Calibration(self.calibration, decision, positive, weights)
+        job, scores, attributes, clean = fit_search(self, X, y, sample_weight, params)
+        classes, decision = job.target_attributes["classes_"], scores.decision if clean is None else clean.decision
+        multilabel = job.y.ndim == 2
+        positive = signs_of(job.y, classes, decision.dtype) > 0
+        # a class of weight 0 is left out
+        weights = job.weights if multilabel else job.weights * np.isin(job.y, classes)
+        attributes |= {
+            "classes_": classes,
+            "suspects_": np.empty(0, dtype=np.intp) if clean is None else np.flatnonzero(clean.suspects),
+            "oof_decision_": decision if multilabel or decision.shape[1] > 1 else decision[:, 0],
+            "calibration_": Calibration(self.calibration, decision, positive, weights),
+        }
+        store_outcome(self, attributes)
         return self
 
     def _validate(self, X, y):
         X, y = check_rows_and_targets(self, X, y, multi_output=True)
-        return X, UniSVMClassifier()._check_labels(y)
+        return X, check_labels(y)
 
-    def _without_suspects(self, task: Task, cell: Cell, scores: Scores, report: Report) -> Cleaned | None:
-        if not self.drop_suspects or task.y.ndim == 2:
+    def _refit_without_suspects(self, job, cell, scores, report):
+        if not self.drop_suspects or job.y.ndim == 2:
             return None
-        return without_suspects(task, cell, scores.values[scores.best], scores.decision, report)
+        return refit_without_suspects(job, cell, scores.values[scores.best], scores.decision, report)
 
-    def _check_splits(self, y, weights, splits, own) -> None:
-        super()._check_splits(y, weights, splits, own)
+    def _check_splits(self, y, weights, splits, attributes) -> None:
+        super()._check_splits(y, weights, splits, attributes)
         if y.ndim == 2:
             return
         for k, (train, _) in enumerate(splits):
-            missing = np.setdiff1d(own["classes_"], y[train][weights[train] > 0])
+            missing = np.setdiff1d(attributes["classes_"], y[train][weights[train] > 0])
             if len(missing):
                 raise ValueError(
                     f"cv: split {k} has no training rows of class {', '.join(map(repr, missing[:5].tolist()))}. "
@@ -259,9 +255,7 @@ scratch_dir, n_jobs, verbose, random_state
         probabilities : ndarray of shape (n_samples, n_classes)
         """
         if is_dask(X):
-            return _distributed.lazily(
-                self, "predict_proba", X, dtype=np.dtype(np.float64), n_columns=len(self.classes_)
-            )
+            return map_predictions(self, "predict_proba", X, dtype=np.dtype(np.float64), n_columns=len(self.classes_))
         decision = self.decision_function(X)
         columns = decision[:, None] if decision.ndim == 1 else decision
         return self.calibration_.probabilities(columns, exclusive=not self.best_estimator_._multilabel)
@@ -293,7 +287,7 @@ class UniSVMRegressorCV(RegressorMixin, BaseSearch):
         targets that are far off.
     Cs : int or array-like, default=10
         So many values from 0.1 to 1000, or the values themselves.
-    gammas, kernel, cv, refit, search, prune
+    gammas, kernel, cv, refit, search
         As in `UniSVMClassifierCV`; the default folds are not stratified.
     scoring : str, callable or None, default="neg_median_absolute_error"
         Any scorer of scikit-learn. The default does not let wrong targets in the held-out folds decide; None is R².
@@ -333,7 +327,7 @@ refit_time_, n_iter_
 
     _plain = UniSVMRegressor
     _default_losses = ("huber", "welsch", "truncated_huber")
-    _least_C, _most_C = 1e-1, 1e3
+    _C_range = 1e-1, 1e3
     _usable_scorings = ("neg_median_absolute_error", "neg_mean_absolute_error", "r2")
     score = BaseSearch.score
 
@@ -347,7 +341,6 @@ refit_time_, n_iter_
         scoring="neg_median_absolute_error",
         refit=True,
         search="full",
-        prune=False,
         kernel="auto",
         degree=3,
         coef0=0.0,
@@ -372,7 +365,6 @@ refit_time_, n_iter_
         self.scoring = scoring
         self.refit = refit
         self.search = search
-        self.prune = prune
         self.kernel = kernel
         self.degree = degree
         self.coef0 = coef0
@@ -409,8 +401,9 @@ refit_time_, n_iter_
         -------
         self : UniSVMRegressorCV
         """
-        scores, task, _ = self._fit(X, y, sample_weight, params)
-        self.oof_decision_ = scores.decision[:, 0] if task.y.ndim == 1 else scores.decision
+        job, scores, attributes, _ = fit_search(self, X, y, sample_weight, params)
+        decision = scores.decision[:, 0] if job.y.ndim == 1 else scores.decision
+        store_outcome(self, attributes | {"oof_decision_": decision})
         return self
 
     def _validate(self, X, y):

@@ -1,157 +1,202 @@
-"""Splits of the rows as columns: their targets and weights in one row store, and scores of what they leave out."""
+"""The splits of a cross-validation as columns of one problem: their targets and weights in one row store."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
-from unisvm._estimator import BaseUniSVM, Problem, in_units_of_y
-from unisvm._prepared import Prepared
+from unisvm._base import BaseUniSVM, check_parameters, target_encoder
+from unisvm._validation import drop_zero_weights, is_precomputed
+from unisvm.columns import ColumnSpec
+from unisvm.engine import FitSettings
 from unisvm.kernels.base import as_rows
-from unisvm.losses.base import CLASSIFICATION, REGRESSION
-from unisvm.model_selection.grid import Layout, Stage
+from unisvm.losses.base import Loss
+from unisvm.memory_budget import MemoryBudget
+from unisvm.model_selection.axes import KernelChoice
+from unisvm.parallel import count_threads
 from unisvm.rows import MemoryRows
-from unisvm.rows.stored import only
-from unisvm.rows.threads import count_threads
+from unisvm.targets import Attributes, TargetUnits, TrainingTargets
 
-# rows that the same splits leave out, so many that a block of them is worth having
+# rows that the same splits leave out are kept together where there are so many of each kind
 _WORTH_SORTING = 100
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
-class Folds(NamedTuple):
-    """Rows that count, with the problems of all splits.
+class SearchJob(NamedTuple):
+    """Rows, splits and scorer that the cells of a grid are fitted and scored with.
 
     Attributes
     ----------
-    X : ndarray or CSR matrix
+    template : BaseUniSVM
+        An estimator with all parameters but loss, C, kernel and gamma.
+    X, y, weights
+        Validated.
+    target_attributes : dict
+        Attributes of an estimator of all rows that say what its columns mean.
+    splits : sequence of (train, test)
+    scorer : callable
+    score_params : dict
+        Further arguments of the scorer, arrays with an entry for each row.
+    memory : MemoryBudget
+    """
+
+    template: BaseUniSVM
+    X: Any
+    y: np.ndarray
+    weights: np.ndarray
+    target_attributes: Attributes
+    splits: Splits
+    scorer: Callable[..., float]
+    score_params: dict[str, Any]
+    memory: MemoryBudget
+
+    def seeded(self, rng: np.random.RandomState) -> SearchJob:
+        """The job with one random state for all fits, so that the refit has the search's landmarks."""
+        seed = int(rng.randint(2**31 - 1))
+        return self._replace(template=clone(self.template).set_params(random_state=seed))
+
+    def settings(self, choice: KernelChoice) -> FitSettings:
+        """Settings of fits with this kernel."""
+        template = clone(self.template).set_params(**choice._asdict())
+        return replace(check_parameters(template), memory=self.memory)
+
+
+class SplitColumns(NamedTuple):
+    """Columns of the store's targets: the targets of all splits, then the weights of each split.
+
+    Attributes
+    ----------
+    target_of : ndarray of int of shape (n_splits, n_outputs)
+        Column of the targets; splits may share it.
+    n_targets : int
+    target_medians : ndarray of shape (n_targets,) or None
+        Medians of real targets.
+    totals : ndarray of shape (n_splits,)
+        Weight of each split's training rows.
+    """
+
+    target_of: np.ndarray
+    n_targets: int
+    target_medians: np.ndarray | None
+    totals: np.ndarray
+
+    @property
+    def n_splits(self) -> int:
+        return len(self.target_of)
+
+    @property
+    def n_outputs(self) -> int:
+        return self.target_of.shape[1]
+
+    def spec(self, losses: Sequence[Loss], Cs: np.ndarray) -> ColumnSpec:
+        """A column for each loss, C, split and output, in this order."""
+        shape = (len(losses), len(Cs), *self.target_of.shape)
+        loss_of, C_of, split_of, _ = np.indices(shape).reshape(4, -1)
+        target_of = np.tile(self.target_of.ravel(), len(losses) * len(Cs))
+        totals = self.totals[split_of]
+        medians = None if self.target_medians is None else self.target_medians[target_of]
+        penalties = 1 / (2 * Cs[C_of] * totals)
+        return ColumnSpec(losses, loss_of, penalties, totals, target_of, self.n_targets + split_of, medians)
+
+
+class Folds(NamedTuple):
+    """Rows of positive weight, with the targets and weights of all splits.
+
+    Attributes
+    ----------
+    X : ndarray, CSR matrix or StoredRows
         All rows, as they were given.
-    y : ndarray
     present : ndarray of int
-        Numbers of the rows of positive weight, which are the rows of the store.
-    rows : row store
-    layout : Layout
+        Indices of the rows of positive weight, which are the rows of the store.
+    rows : MemoryRows
+    columns : SplitColumns
     tests : list of ndarray
-        What each split leaves out, as numbers of rows in the store.
-    problems : list of Problem
-    own : list of dict
-        What an estimator of each split knows about its targets.
+        Store indices of the rows that each split leaves out.
+    units : list of TargetUnits
+        Of each split.
+    target_attributes : list of dict
+        Attributes of an estimator of each split that say what its columns mean.
     """
 
     X: Any
-    y: np.ndarray
     present: np.ndarray
     rows: MemoryRows
-    layout: Layout
+    columns: SplitColumns
     tests: list[np.ndarray]
-    problems: list[Problem]
-    own: list[dict[str, Any]]
+    units: list[TargetUnits]
+    target_attributes: list[Attributes]
 
 
-def fold(
-    template: BaseUniSVM, X, y: np.ndarray, weights: np.ndarray, splits: Splits, subset: np.ndarray | None = None
-) -> Folds:
-    """Bring the splits into columns, of all rows or of a subset. Rows of weight 0 are left out, as if not there."""
-    every_row = as_rows(X)
-    whole, own = template._specify(y, weights, X.dtype)
+def fold(job: SearchJob, subset: np.ndarray | None = None) -> Folds:
+    """The splits of a job as columns, of all rows or of a subset. Rows of weight 0 are left out."""
+    encoder, y, weights, dtype = target_encoder(job.template), job.y, job.weights, job.X.dtype
+    whole, reference = encoder.encode(y, weights, dtype)
     if subset is not None:
         inside = np.zeros_like(weights)
         inside[subset] = weights[subset]
         weights = inside
-        whole, _ = template._specify(y, weights, X.dtype, own)
-    problems, owned = [], []
-    for train, _ in splits:
+        whole, _ = encoder.encode(y, weights, dtype, reference)
+    encoded = []
+    for train, _ in job.splits:
         # a row may be drawn more than once
         counts = np.bincount(train, minlength=len(weights)).astype(weights.dtype)
-        problem, of_split = template._specify(y, weights * counts, X.dtype, own)
-        problems.append(problem)
-        owned.append(of_split)
-    present = np.flatnonzero(whole.weights)
+        encoded.append(encoder.encode(y, weights * counts, dtype, reference))
+    of_splits = [targets for targets, _ in encoded]
+
+    precomputed = is_precomputed(job.template.kernel)
+    kept, present = drop_zero_weights(job.X, whole.weights, precomputed=precomputed)
+    columns, stored = _stored_columns(whole, of_splits, present, dtype)
+    rows = MemoryRows(
+        kept,
+        stored,
+        whole.weights[present],
+        count_threads(job.template.n_jobs),
+        _order(stored[:, columns.n_targets :] > 0),
+        job.template.scratch_dir,
+        present,
+        given=as_rows(job.X),
+    )
     place = np.full(len(weights), -1)
     place[present] = np.arange(len(present))
-    tests = [place[test][place[test] >= 0] for _, test in splits]
+    tests = [place[test][place[test] >= 0] for _, test in job.splits]
+    units, attributes = [targets.units for targets in of_splits], [attributes for _, attributes in encoded]
+    return Folds(job.X, present, rows, columns, tests, units, attributes)
 
-    n_splits, n_outputs = len(splits), whole.targets.shape[1]
-    if template._task == REGRESSION:
+
+def _stored_columns(
+    whole: TrainingTargets, of_splits: list[TrainingTargets], present: np.ndarray, dtype: np.dtype
+) -> tuple[SplitColumns, np.ndarray]:
+    """The columns, and the targets and weights of the rows that are present, stored by columns."""
+    n_splits, n_outputs = len(of_splits), whole.values.shape[1]
+    medians = None
+    if whole.units.median is not None:
         # each split has a scale of its own
-        columns = [problem.targets for problem in problems]
+        values = np.concatenate([targets.values for targets in of_splits], axis=1)
         target_of = np.arange(n_splits * n_outputs).reshape(n_splits, n_outputs)
-        middle = np.concatenate([problem.middle for problem in problems])
+        medians = np.concatenate([targets.units.median for targets in of_splits if targets.units.median is not None])
     else:
-        columns, middle = [whole.targets], None
+        values = whole.values
         target_of = np.tile(np.arange(n_outputs), (n_splits, 1))
-    n_targets = target_of.max() + 1
-    stored = np.empty((len(present), n_targets + n_splits), dtype=X.dtype, order="F")
-    stored[:, :n_targets] = np.concatenate(columns, axis=1)[present]
-    for k, problem in enumerate(problems):
-        stored[:, n_targets + k] = problem.weights[present]
-    totals = np.array([problem.weights.sum(dtype=np.float64) for problem in problems])
+    n_targets = values.shape[1]
+    stored = np.empty((len(present), n_targets + n_splits), dtype=dtype, order="F")
+    stored[:, :n_targets] = values[present]
+    for k, targets in enumerate(of_splits):
+        stored[:, n_targets + k] = targets.weights[present]
+    totals = np.array([targets.weights.sum(dtype=np.float64) for targets in of_splits])
+    return SplitColumns(target_of, n_targets, medians, totals), stored
 
-    kept = every_row
-    if len(present) < len(weights):
-        kept = every_row[present][:, present] if template._is_precomputed() else only(every_row, present)
-    # rows that the same splits leave out are kept together, if there are few ways to be left out
-    ways = np.packbits(stored[:, n_targets:] > 0, axis=1)
+
+def _order(trained_on: np.ndarray) -> np.ndarray | None:
+    """Order in which rows that the same splits leave out follow each other; None if there are many kinds of rows.
+
+    `trained_on` is a mask of shape (n_rows, n_splits).
+    """
+    kinds = np.packbits(trained_on, axis=1)
     # up to eight splits are one number, which is sorted many times faster than a row
-    ways = ways[:, 0] if ways.shape[1] == 1 else ways
-    _, way, n_rows = np.unique(ways, axis=0, return_inverse=True, return_counts=True)
-    order = np.argsort(way, kind="stable") if n_rows.min() >= _WORTH_SORTING else None
-    n_threads = count_threads(template.n_jobs)
-    rows = MemoryRows(kept, stored, whole.weights[present], n_threads, order, template.scratch_dir, present)
-    return Folds(X, y, present, rows, Layout(target_of, int(n_targets), middle, totals), tests, problems, owned)
-
-
-def held_out(folds: Folds, prepared: Prepared, stage: Stage, costs: slice, split: int) -> np.ndarray:
-    """Decision values on the rows that a split leaves out, of shape (n_test, n_losses, n_costs, n_outputs)."""
-    intercept = stage.intercept[:, costs, split]
-    coefficients = stage.coefficients[:, :, costs, split].reshape(len(stage.coefficients), -1)
-    coefficients = np.ascontiguousarray(coefficients)
-
-    def block(features: np.ndarray) -> np.ndarray:
-        return features @ coefficients + intercept.ravel()
-
-    values = folds.rows.values(block, prepared.features, folds.tests[split])
-    values = values.reshape(len(values), *intercept.shape)
-    problem = folds.problems[split]
-    return (values * problem.scale + problem.centre).astype(values.dtype, copy=False)
-
-
-def remembering(cls: type[BaseUniSVM]) -> type[BaseUniSVM]:
-    """A kind of estimator that has its decisions on some rows at hand, for scorers that ask it for them."""
-
-    class Remembering(cls):  # type: ignore[valid-type, misc]
-        def remember(self, X, decision: np.ndarray) -> None:
-            self._remembered = X, decision
-
-        def _decision(self, X, turn=lambda decision: decision, out=None):
-            known, decision = self._remembered
-            return turn(decision) if X is known and out is None else super()._decision(X, turn, out)
-
-        def score(self, X, y, sample_weight=None):
-            # what accuracy_score does, without its checks, which take longer
-            if self._task == CLASSIFICATION and y.ndim == 1 and sample_weight is None:
-                return float(np.mean(self.predict(X) == y))
-            return super().score(X, y, sample_weight)
-
-    Remembering.__name__ = Remembering.__qualname__ = cls.__name__
-    return Remembering
-
-
-def attributes(folds: Folds, prepared: Prepared, stage: Stage, cell: tuple[int, int, int]) -> dict[str, Any]:
-    """The fitted attributes of an estimator for a loss, C and split, given by their places in the stage."""
-    problem = folds.problems[cell[-1]]
-    dual, intercept = in_units_of_y(stage.dual[(slice(None), *cell)], stage.intercept[cell], problem)
-    return prepared.model(dual, intercept) | folds.own[cell[-1]]
-
-
-def mean_model(folds: Folds, prepared: Prepared, stage: Stage, cell: tuple[int, int]) -> dict[str, Any]:
-    """The attributes of an estimator whose function is the mean over the splits, for a loss and C."""
-    duals, intercepts = [], []
-    for split, problem in enumerate(folds.problems):
-        of_split = stage.dual[(slice(None), *cell, split)], stage.intercept[(*cell, split)]
-        dual, intercept = in_units_of_y(*of_split, problem)
-        duals.append(dual)
-        intercepts.append(intercept)
-    return prepared.model(np.mean(duals, axis=0), np.mean(intercepts, axis=0))
+    kinds = kinds[:, 0] if kinds.shape[1] == 1 else kinds
+    _, kind, n_rows = np.unique(kinds, axis=0, return_inverse=True, return_counts=True)
+    return np.argsort(kind, kind="stable") if n_rows.min() >= _WORTH_SORTING else None

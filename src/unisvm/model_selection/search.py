@@ -1,4 +1,4 @@
-"""The search of a grid of losses, C, kernels and gamma: which spaces are walked through, and what is known of them."""
+"""The search of a grid: every kernel is solved, or those that samples of the rows do not rule out, and scored."""
 
 from __future__ import annotations
 
@@ -9,44 +9,43 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn import config_context, get_config
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from unisvm._estimator import BaseUniSVM
-from unisvm._prepared import bytes_of_moments
-from unisvm._report import Report
 from unisvm.checkpoint import Arrays, Stages
-from unisvm.losses.base import Loss
-from unisvm.model_selection.folds import Folds, fold, mean_model
-from unisvm.model_selection.walk import SHARE_FOR_DECISIONS, Space, Step, Task, bytes_of_decisions, most_cells, walk
-from unisvm.rows.budget import parse_memory
-from unisvm.rows.threads import Stop, blas_threads, count_threads, run
+from unisvm.expansion import KernelExpansion
+from unisvm.model_selection.axes import Axes, KernelChoice
+from unisvm.model_selection.folds import Folds, SearchJob, fold
+from unisvm.model_selection.held_out import CellResult, decision_bytes, max_cells, solve_kernel
+from unisvm.nystrom.gram import sample_size
+from unisvm.parallel import CancelToken, blas_threads, count_threads, run
+from unisvm.progress import Report
 
-# rows of the first round of halving, and by how much each round has more
+# rows of the first round of halving, and the factor from each round to the next
 _FIRST_ROWS, _GROWTH = 2000, 4
-# with fewer rows a split says nothing
+# a split of fewer rows tells nothing
 _FEWEST_ROWS = 20
 
 
 @dataclass
 class Scores:
-    """What is known of every cell; axes are C, space and loss, and splits for the scores.
+    """Scores of every cell; axes are C, kernel choice and loss, and splits for the scores.
 
     Attributes
     ----------
-    values : ndarray of shape (n_C, n_spaces, n_losses, n_splits)
+    values : ndarray of shape (n_C, n_choices, n_losses, n_splits)
         NaN where a cell was not tried.
-    fit_seconds, score_seconds : ndarray of shape (n_C, n_spaces, n_losses)
+    fit_seconds, score_seconds : ndarray of shape (n_C, n_choices, n_losses)
         For one split.
-    unfinished : ndarray of int of shape (n_spaces,)
-        How many columns reached max_iter.
+    unfinished : ndarray of int of shape (n_choices,)
+        Number of columns that reached max_iter.
     best : tuple of int or None
         The best cell.
     decision : ndarray of shape (n_samples, n_outputs)
         Its decisions on the rows left out, averaged over the splits that leave a row out, NaN where none does.
-    model : dict
-        The attributes of an estimator whose function is the mean of those of its splits.
+    function : KernelExpansion or None
+        Mean of its splits' functions.
     """
 
     values: np.ndarray
@@ -55,42 +54,44 @@ class Scores:
     unfinished: np.ndarray
     best: tuple[int, ...] | None = None
     decision: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
-    model: dict[str, Any] = field(default_factory=dict)
+    function: KernelExpansion | None = None
 
     @classmethod
-    def empty(cls, n_costs: int, n_spaces: int, n_losses: int, n_splits: int) -> Scores:
-        shape = (n_costs, n_spaces, n_losses)
-        return cls(np.full((*shape, n_splits), np.nan), np.zeros(shape), np.zeros(shape), np.zeros(n_spaces, int))
+    def empty(cls, n_Cs: int, n_choices: int, n_losses: int, n_splits: int) -> Scores:
+        """Scores before any cell was tried."""
+        shape = (n_Cs, n_choices, n_losses)
+        return cls(np.full((*shape, n_splits), np.nan), np.zeros(shape), np.zeros(shape), np.zeros(n_choices, int))
 
     @property
     def means(self) -> np.ndarray:
         return self.values.mean(axis=-1)
 
-    def record(self, step: Step, g: int, folds: Folds) -> None:
-        """Take in the scores of a step for the space of this number."""
-        self.values[step.c, g, step.losses] = step.scores
-        self.fit_seconds[step.c, g, step.losses] = step.fit_seconds / step.scores.size
-        self.score_seconds[step.c, g, step.losses] = step.score_seconds / step.scores.size
-        self.unfinished[g] += int((~step.stage.finished[:, step.place]).sum())
-        for position, j in enumerate(step.losses.tolist()):
-            if self._takes_the_lead((step.c, g, j)):
-                self.decision = step.decision[:, position].copy()
-                self.model = mean_model(folds, step.prepared, step.stage, (position, step.place))
+    def record(self, result: CellResult, choice: int, folds: Folds) -> None:
+        """Take in the results of a C for the kernel of this index."""
+        cells = result.C_index, choice, result.losses
+        self.values[cells] = result.scores
+        self.fit_seconds[cells] = result.fit_seconds / result.scores.size
+        self.score_seconds[cells] = result.score_seconds / result.scores.size
+        self.unfinished[choice] += int((~result.batch.converged[:, result.place]).sum())
+        for position, j in enumerate(result.losses.tolist()):
+            if self._becomes_best((result.C_index, choice, j)):
+                self.decision = result.decision[:, position].copy()
+                self.function = result.mean_function(folds, position)
 
-    def of_space(self, g: int) -> Arrays:
-        """The scores for the space of this number, as a checkpoint keeps them."""
-        kept = {name: getattr(self, name)[:, g] for name in ("values", "fit_seconds", "score_seconds")}
-        return kept | {"unfinished": self.unfinished[g]}
+    def state(self, choice: int) -> Arrays:
+        """The scores for one kernel as arrays."""
+        saved_arrays = {name: getattr(self, name)[:, choice] for name in ("values", "fit_seconds", "score_seconds")}
+        return saved_arrays | {"unfinished": self.unfinished[choice]}
 
-    def take(self, g: int, kept: Arrays) -> None:
-        """Take in what an earlier run kept of a space."""
+    def resume(self, choice: int, saved_arrays: Arrays) -> None:
+        """Inverse of `state`, but for the decisions and function of the best cell."""
         for name in ("values", "fit_seconds", "score_seconds"):
-            getattr(self, name)[:, g] = kept[name]
-        self.unfinished[g] = kept["unfinished"]
-        for c, j in np.ndindex(kept["fit_seconds"].shape):
-            self._takes_the_lead((c, g, j))
+            getattr(self, name)[:, choice] = saved_arrays[name]
+        self.unfinished[choice] = saved_arrays["unfinished"]
+        for c, j in np.ndindex(saved_arrays["fit_seconds"].shape):
+            self._becomes_best((c, choice, j))
 
-    def _takes_the_lead(self, cell: tuple[int, ...]) -> bool:
+    def _becomes_best(self, cell: tuple[int, ...]) -> bool:
         """Whether this cell is now the best; of equals, the one that GridSearchCV lists first."""
         mean = self.values[cell].mean()
         if not np.isfinite(mean):
@@ -103,137 +104,144 @@ class Scores:
         return True
 
 
-def search(
-    task: Task,
-    losses: Sequence[Loss],
-    costs: np.ndarray,
-    spaces: Sequence[Space],
-    *,
-    halving: bool = False,
-    prune: bool = False,
-    report: Report,
-    saved: Stages,
+def search_grid(
+    job: SearchJob, axes: Axes, choices: Sequence[KernelChoice], *, halving: bool, report: Report, stages: Stages
 ) -> Scores:
-    """Score the grid.
+    """Scores of the grid.
 
     Parameters
     ----------
-    task : Task
-    losses, costs, spaces : sequence
+    job : SearchJob
+    axes : Axes
+        Losses and values of C.
+    choices : sequence of KernelChoice
     halving : bool
-        Weed out spaces on samples of the rows that grow by a factor of four.
-    prune : bool
-        Give up a loss once higher C have become clearly worse.
+        Rule out kernels on samples of the rows that grow by a factor of four.
     report : Report
-    saved : Stages
-        Keeps the scores of every space.
+    stages : Stages
+        Keeps the scores of every kernel.
     """
-    worth_it = _weed_out(task, losses, costs, spaces, prune, report, saved) if halving else range(len(spaces))
-    return _score(task, losses, costs, spaces, worth_it, None, prune, report, saved)
+    search = _Search(job, axes, choices, report, stages)
+    return search.score(search.halve() if halving else range(len(choices)))
 
 
-def _score(
-    task: Task,
-    losses,
-    costs,
-    spaces: Sequence[Space],
-    which: Iterable[int],
-    subset: np.ndarray | None,
-    prune: bool,
-    report: Report,
-    saved: Stages,
-) -> Scores:
-    """Score some spaces on all rows, or on a subset of them."""
-    which = list(which)
-    scores = Scores.empty(len(costs), len(spaces), len(losses), len(task.splits))
-    folds = fold(task.template, task.X, task.y, task.weights, task.splits, subset)
-    at_once = _at_once(task.template, folds, len(losses), len(which))
-    # A thread for each is busier than threads that wait for each other after every sweep. What would leave threads
-    # idle comes last, and has them all.
-    shared = which[: len(which) - len(which) % at_once] if at_once > 1 else []
-    alone = _with_one_thread(task, folds, at_once)
-    lock = Lock()
-    before = "" if subset is None else f"{len(subset)}-rows-"
-    known = {g: kept for g in which if (kept := saved.load(f"{before}gamma-{g}")) is not None}
-    for g, kept in known.items():
-        scores.take(g, kept)
+@dataclass
+class _Search:
+    job: SearchJob
+    axes: Axes
+    choices: Sequence[KernelChoice]
+    report: Report
+    stages: Stages
 
-    config = get_config()
+    def score(self, chosen: Iterable[int], subset: np.ndarray | None = None) -> Scores:
+        """Scores of the kernels of these indices on all rows, or on a subset of them."""
+        job, chosen = self.job, list(chosen)
+        scores = Scores.empty(len(self.axes.Cs), len(self.choices), len(self.axes.losses), len(job.splits))
+        folds = fold(job, subset)
+        prefix = "" if subset is None else f"{len(subset)}-rows-"
+        saved = {g: arrays for g in chosen if (arrays := self.stages.load(f"{prefix}gamma-{g}")) is not None}
+        for g, arrays in saved.items():
+            scores.resume(g, arrays)
+        at_once = self._kernels_at_once(folds, len(chosen))
+        self._score_some([g for g in chosen if g not in saved], scores, folds, at_once, prefix)
+        if subset is None and scores.best is not None and scores.best[1] in saved:
+            # its decisions are too large to be kept
+            self._score_some([scores.best[1]], scores, folds, 1, prefix)
+        return scores
 
-    def score(g: int, task: Task, folds: Folds, stop: Stop) -> None:
-        scores.unfinished[g] = 0
-        for step in walk(task, folds, losses, costs, spaces[g], prune=prune, report=report, stop=stop):
+    def _score_some(self, chosen: list[int], scores: Scores, folds: Folds, at_once: int, prefix: str) -> None:
+        """Score kernels, so many at the same time."""
+        # A thread for each is busier than threads that wait for each other after every sweep. Kernels that would leave
+        # threads idle come last, and have them all.
+        n_shared = len(chosen) - len(chosen) % at_once if at_once > 1 else 0
+        job, lock, config = self.job, Lock(), get_config()
+        share = job._replace(memory=job.memory.share(at_once)), folds._replace(rows=folds.rows.with_threads(1))
+
+        def score(g: int, job: SearchJob, folds: Folds, cancel: CancelToken) -> None:
+            scores.unfinished[g] = 0
+            axes, choice = self.axes, self.choices[g]
+            for result in solve_kernel(job, folds, axes.losses, axes.Cs, choice, self.report, cancel):
+                with lock:
+                    scores.record(result, g, folds)
             with lock:
-                scores.record(step, g, folds)
-        with lock:
-            if not stop.asked:
-                saved.save(f"{before}gamma-{g}", scores.of_space(g))
+                if not cancel.cancelled:
+                    self.stages.save(f"{prefix}gamma-{g}", scores.state(g))
 
-    def score_in_thread(g: int, stop: Stop) -> None:
-        # scikit-learn's settings are those of a thread
-        with config_context(**config):
-            score(g, *alone, stop)
+        def score_in_thread(g: int, cancel: CancelToken) -> None:
+            # scikit-learn's settings are those of a thread
+            with config_context(**config):
+                score(g, *share, cancel)
 
-    def score_all(some: Iterable[int]) -> None:
-        stop = Stop()
-        run([partial(score_in_thread, g, stop) for g in some if g in shared], at_once, stop)
-        with blas_threads(count_threads(task.template.n_jobs)):
-            for g in some:
-                if g not in shared:
-                    score(g, task, folds, Stop())
+        cancel = CancelToken()
+        run([partial(score_in_thread, g, cancel) for g in chosen[:n_shared]], at_once, cancel)
+        with blas_threads(count_threads(job.template.n_jobs)):
+            for g in chosen[n_shared:]:
+                score(g, job, folds, CancelToken())
 
-    score_all([g for g in which if g not in known])
-    if subset is None and scores.best is not None and scores.best[1] in known:
-        # its decisions are too large to be kept
-        score_all([scores.best[1]])
-    return scores
+    def _kernels_at_once(self, folds: Folds, n_choices: int) -> int:
+        """Number of kernels that are solved at the same time: as many as there are threads and there is memory for."""
+        template = self.job.template
+        n_threads = count_threads(template.n_jobs)
+        if n_threads > 2 * n_choices:
+            # most threads would have nothing to do
+            return 1
+        at_once = min(n_threads, n_choices)
+        shared, each = decision_bytes(folds)
+        decisions = shared + max_cells(folds, len(self.axes.losses)) * each
+        n_rows = folds.rows.n_rows
+        rank = n_rows if template.rank is None else min(template.rank, n_rows)
+        n_sampled = sample_size(n_rows, rank)
+        return at_once if self.job.memory.fits_at_once(at_once, folds.rows, rank, n_sampled, decisions) else 1
 
-
-def _with_one_thread(task: Task, folds: Folds, at_once: int) -> tuple[Task, Folds]:
-    """The same for one of so many threads, with its share of the memory."""
-    limit = parse_memory(task.template.memory_limit)
-    share = {"n_jobs": 1, "memory_limit": None if limit is None else limit // at_once}
-    template = clone(task.template).set_params(**share)
-    return task._replace(template=template), folds._replace(rows=folds.rows.with_threads(1))
-
-
-def _at_once(template: BaseUniSVM, folds: Folds, n_losses: int, n_spaces: int) -> int:
-    """How many spaces are worked on at the same time: as many as there are threads and there is memory for."""
-    n_threads, limit = count_threads(template.n_jobs), parse_memory(template.memory_limit)
-    if n_threads > 2 * n_spaces:
-        # most would have nothing to do
-        return 1
-    at_once = min(n_threads, n_spaces)
-    beside, each = bytes_of_decisions(folds)
-    needed = beside + most_cells(folds, n_losses) * each
-    n_rows, size = folds.rows.n_rows, folds.rows.dtype.itemsize
-    rank = n_rows if template.rank is None else min(template.rank, n_rows)
-    in_all = needed + n_rows * rank * size + bytes_of_moments(folds.rows, rank)
-    fits = limit is None or at_once * max(in_all, needed / SHARE_FOR_DECISIONS) <= limit
-    return at_once if fits else 1
-
-
-def _weed_out(task: Task, losses, costs, spaces: Sequence[Space], prune: bool, report: Report, saved) -> list[int]:
-    """Which spaces are worth all rows: the better half of those that the round before left over."""
-    order = check_random_state(task.template.random_state).permutation(len(task.weights))
-    left, n_rows = list(range(len(spaces))), _FIRST_ROWS
-    while len(left) > 1 and n_rows <= len(order) / 2:
-        drawn = np.sort(order[:n_rows])
-        if not _has_all_splits(task, drawn):
+    def halve(self) -> list[int]:
+        """Indices of the kernels that are worth all rows: in each round the better half of those that are left."""
+        job = self.job
+        order = check_random_state(job.template.random_state).permutation(len(job.weights))
+        left, n_rows = list(range(len(self.choices))), _FIRST_ROWS
+        while len(left) > 1 and n_rows <= len(order) / 2:
+            drawn = np.sort(order[:n_rows])
+            if _has_all_splits(job, drawn):
+                scores = self.score(left, drawn)
+                reached = np.nanmax(scores.means[:, left], axis=(0, 2))
+                best = np.argsort(-reached, kind="stable")[: -(-len(left) // 2)]
+                left = sorted(left[i] for i in best)
+                names = ", ".join(
+                    f"{kernel} with gamma={gamma}" for kernel, gamma in map(self.choices.__getitem__, left)
+                )
+                self.report.say(f"{n_rows} rows leave {names}")
             n_rows *= _GROWTH
-            continue
-        scores = _score(task, losses, costs, spaces, left, drawn, prune, report, saved)
-        reached = np.nanmax(scores.means[:, left], axis=(0, 2))
-        best = np.argsort(-reached, kind="stable")[: -(-len(left) // 2)]
-        left = sorted(left[i] for i in best)
-        names = ", ".join(f"{spaces[g].kernel} with gamma={spaces[g].gamma}" for g in left)
-        report.say(f"{n_rows} rows leave {names}")
-        n_rows *= _GROWTH
-    return left
+        return left
 
 
-def _has_all_splits(task: Task, rows: np.ndarray) -> bool:
+def _has_all_splits(job: SearchJob, rows: np.ndarray) -> bool:
     """Whether every split can be trained and scored on these rows."""
-    inside = np.zeros(len(task.weights), dtype=bool)
-    inside[rows] = task.weights[rows] > 0
-    return all(inside[part].sum() >= _FEWEST_ROWS for split in task.splits for part in split)
+    inside = np.zeros(len(job.weights), dtype=bool)
+    inside[rows] = job.weights[rows] > 0
+    return all(inside[part].sum() >= _FEWEST_ROWS for split in job.splits for part in split)
+
+
+def cv_results(scores: Scores, axes: Axes, choices: Sequence[KernelChoice]) -> dict[str, Any]:
+    """Scores in the layout of GridSearchCV, with the kernel if there are several."""
+    one_kernel = all(choice.kernel is choices[0].kernel for choice in choices)
+    cells = [{"gamma": choice.gamma} | ({} if one_kernel else {"kernel": choice.kernel}) for choice in choices]
+    params = [{"C": C, **cell, "loss": loss} for C in axes.Cs.tolist() for cell in cells for loss in axes.given_losses]
+    values = scores.values.reshape(len(params), -1)
+    mean, std = values.mean(axis=1), values.std(axis=1)
+    results: dict[str, Any] = {}
+    for name, seconds in (("fit", scores.fit_seconds), ("score", scores.score_seconds)):
+        results[f"mean_{name}_time"] = seconds.ravel()
+        results[f"std_{name}_time"] = np.zeros(len(params))
+    for name in params[0]:
+        column = [cell[name] for cell in params]
+        plain = all(isinstance(entry, float) for entry in column)
+        array = np.empty(len(params), dtype=float if plain else object)
+        array[:] = column
+        results[f"param_{name}"] = np.ma.MaskedArray(array, mask=False)
+    results["params"] = params
+    for k in range(values.shape[1]):
+        results[f"split{k}_test_score"] = values[:, k]
+    # cells that were not tried come last
+    lowest = np.where(np.isfinite(mean), mean, -np.inf)
+    results |= {"mean_test_score": mean, "std_test_score": std}
+    results["rank_test_score"] = rankdata(-lowest, method="min").astype(np.int32)
+    return results

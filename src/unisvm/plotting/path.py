@@ -8,7 +8,7 @@ import numpy as np
 
 from unisvm._checks import one_of
 from unisvm.losses import Loss
-from unisvm.model_selection.paths import Path, path
+from unisvm.model_selection.path import Path, path
 from unisvm.plotting.loss import require_matplotlib
 
 

@@ -1,4 +1,4 @@
-"""Rows as NumPy arrays, CSR matrices or in files, visited block by block in threads."""
+"""The row store for rows as NumPy arrays, CSR matrices or in files: blocks of rows in threads."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
+from unisvm.memory_budget import feature_bytes
+from unisvm.parallel import CancelToken, run
 from unisvm.rows import sampling
+from unisvm.rows.mapped import StoredRows
 from unisvm.rows.scratch import Scratch
-from unisvm.rows.stored import StoredRows
-from unisvm.rows.threads import Stop, run
 
 # A block of features is read twice in a sweep, the second time from the cache; smaller blocks cost more in waiting
-# for the interpreter's lock than they gain. What reads a block once can have so many times as much of it.
+# for the interpreter's lock than they gain. A sweep that reads a block once can have blocks so many times as large.
 _BLOCK_BYTES, _IF_READ_ONCE = 5 * 2**20, 4
-# With many columns, what is computed for a block must stay in the cache as well.
+# With many columns, the decisions of a block must stay in the cache as well.
 _BLOCK_ENTRIES = 2**18
 # fewer multiplications are over before another thread has woken
 _WORTH_SHARING = 2**18
@@ -32,7 +33,7 @@ _DIAGONAL_ROWS = 2**14
 
 
 class MemoryRows:
-    """Training rows with their targets and weights.
+    """Training rows with their targets and weights, as `RowStore` describes them.
 
     Parameters
     ----------
@@ -48,7 +49,9 @@ class MemoryRows:
     scratch_dir : str or Path, optional
         The folder for features that are too large for memory.
     present : ndarray of int, optional
-        The numbers that the rows have among all that were given, in rising order; those of the rows here when None.
+        Row indices among all rows that were given, rising; those of the rows here when None.
+    given : ndarray, CSR matrix or StoredRows, optional
+        All rows that were given, also those of weight 0; `X` when None.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class MemoryRows:
         order: np.ndarray | None = None,
         scratch_dir: str | Path | None = None,
         present: np.ndarray | None = None,
+        given: Any = None,
     ):
         self.X = X
         self.targets = targets
@@ -69,10 +73,11 @@ class MemoryRows:
         self._place = None if order is None else np.argsort(order)
         self._scratch_dir = scratch_dir
         self._present = present
-        self._visited_targets = targets if order is None else np.asfortranarray(targets[order])
-        self._visited_weights = weights if order is None else weights[order]
-        self._all_count_once = bool((weights == 1).all())
-        self._weights_are_even = bool(len(weights) == 0 or weights.min() == weights.max())
+        self._given = X if given is None else given
+        self._ordered_targets = targets if order is None else np.asfortranarray(targets[order])
+        self._ordered_weights = weights if order is None else weights[order]
+        self._unit_weights = bool((weights == 1).all())
+        self._equal_weights = bool(len(weights) == 0 or weights.min() == weights.max())
 
     def with_threads(self, n_threads: int) -> MemoryRows:
         """The same rows, visited by so many threads."""
@@ -94,8 +99,11 @@ class MemoryRows:
         return self.X.shape[1]
 
     @property
+    def n_given(self) -> int:
+        return self._given.shape[0]
+
+    @property
     def n_columns(self) -> int:
-        """How many columns of targets there are."""
         return self.targets.shape[1]
 
     @property
@@ -107,17 +115,16 @@ class MemoryRows:
         return float(self.weights.sum(dtype=np.float64))
 
     def variance(self) -> float:
-        """The weighted variance of all entries of X."""
-        mean, square = self.moments(self.typical()) / (self.total_weight * self.n_features)
+        mean, square = self.entry_sums(self.typical_entry()) / (self.total_weight * self.n_features)
         return max(float(square - mean**2), 0.0)
 
-    def typical(self) -> float:
+    def typical_entry(self) -> float:
         """An entry of X to take moments about: they lose fewer digits than about 0, where those of a sparse X are."""
         first = self.X[:1]
         return 0.0 if sparse.issparse(first) else float(first.mean())
 
-    def moments(self, origin: float) -> np.ndarray:
-        """The weighted sums of all entries of X, and of their squares, about `origin`."""
+    def entry_sums(self, origin: float) -> np.ndarray:
+        """Weighted sums of all entries of X, and of their squares, about `origin`."""
 
         def sums(low: int, high: int) -> tuple[np.ndarray, ...]:
             block, weights = self.X[low:high].astype(np.float64), self.weights[low:high].astype(np.float64)
@@ -128,62 +135,56 @@ class MemoryRows:
 
         return np.sum(self._visit(sums, self._read_width(self.n_features)), axis=0)
 
-    def numbers(self, indices: np.ndarray) -> np.ndarray:
-        """The numbers that these rows have among all that were given."""
+    def row_indices(self, indices: np.ndarray) -> np.ndarray:
         return indices if self._present is None else self._present[indices]
 
-    def locate(self, numbers: np.ndarray) -> np.ndarray | None:
-        """Where the rows of these numbers among all that were given are; None if one of them is not here."""
+    def locate(self, row_indices: np.ndarray) -> np.ndarray | None:
         if self._present is None:
-            return numbers
-        places = np.clip(np.searchsorted(self._present, numbers), 0, self.n_rows - 1)
-        return places if np.array_equal(self._present[places], numbers) else None
+            return row_indices
+        indices = np.clip(np.searchsorted(self._present, row_indices), 0, self.n_rows - 1)
+        return indices if np.array_equal(self._present[indices], row_indices) else None
 
     def take(self, indices: np.ndarray):
-        """The rows of these numbers."""
         return self.X[indices]
 
-    def weights_of(self, indices: np.ndarray) -> np.ndarray:
-        """The weights of the rows of these numbers."""
+    def take_given(self, row_indices: np.ndarray):
+        return self._given[row_indices]
+
+    def take_weights(self, indices: np.ndarray) -> np.ndarray:
         return self.weights[indices].astype(np.float64)
 
     def diagonal(self, kernel, indices: np.ndarray) -> np.ndarray:
-        """k(x, x) for the rows of these numbers."""
         starts = range(0, max(len(indices), 1), _DIAGONAL_ROWS)
         return np.concatenate([kernel.diagonal_at(self.X, indices[low : low + _DIAGONAL_ROWS]) for low in starts])
 
     def trace(self, kernel) -> float:
-        """The weighted sum of k(x, x) over all rows."""
         return float(self.weights @ self.diagonal(kernel, np.arange(self.n_rows)))
 
     def draw(self, n: int, rng: np.random.RandomState) -> np.ndarray:
-        """Numbers of `n` distinct rows, or of all rows if there are no more, drawn by weight, in random order."""
         n = min(n, self.n_rows)
-        if self._weights_are_even:
+        if self._equal_weights:
             return sampling.distinct(self.n_rows, n, rng)
         return sampling.first_by_weight(self.weights, n, sampling.seed(rng), 0)[0]
 
-    def represent(self, n: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers and weights of about `n` rows whose weighted mean is on average that of all rows."""
+    def weighted_subsample(self, n: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         if n >= self.n_rows:
             return np.arange(self.n_rows), self.weights.astype(np.float64)
-        if self._weights_are_even:
+        if self._equal_weights:
             return sampling.distinct(self.n_rows, n, rng), np.ones(n)
         indices, counts = np.unique(sampling.by_weight(self.weights, rng.random_sample(n)), return_counts=True)
         return indices, counts.astype(np.float64)
 
-    def sample(self, indices: np.ndarray, weights: np.ndarray) -> MemoryRows:
-        """A store of these rows with other weights."""
+    def subset(self, indices: np.ndarray, weights: np.ndarray) -> MemoryRows:
         return MemoryRows(self.X[indices], self.targets[indices], weights.astype(self.weights.dtype), self.n_threads)
 
-    def build(self, block: Callable[..., np.ndarray], width: int, room: float = np.inf) -> np.ndarray | Scratch:
-        """Features of all rows: `block` maps rows of X to `width` columns and writes them into its argument `out`.
+    def build(self, block: Callable[..., np.ndarray], rank: int, room: float = np.inf) -> np.ndarray | Scratch:
+        """Features of all rows: in memory, or in a scratch file if they take more than `room` bytes.
 
-        They are in memory, or in a scratch file if they take more than `room` bytes.
+        `block` maps rows of X to rows of features and writes them into its argument `out`.
         """
-        shape = (self.n_rows, width)
+        shape = (self.n_rows, rank)
         features: np.ndarray | Scratch
-        if self.n_rows * width * self.dtype.itemsize <= room:
+        if feature_bytes(*shape, self.dtype) <= room:
             features = _in_small_pages(shape, self.dtype)
         else:
             features = Scratch(shape, self.dtype, self._scratch_dir)
@@ -195,11 +196,10 @@ class MemoryRows:
             else:
                 block(rows, out=features[low:high])
 
-        self._visit(fill, max(width, self._read_width(0)), n_columns=width, n_sums=1)
+        self._visit(fill, max(rank, self._read_width(0)), n_columns=rank, n_sums=1)
         return features
 
-    def multiply(self, features: np.ndarray | Scratch, matrix: np.ndarray) -> bool:
-        """Write the features times a square matrix over them; False if they are in a file, and stay as they are."""
+    def transform(self, features: np.ndarray | Scratch, matrix: np.ndarray) -> bool:
         if isinstance(features, Scratch):
             return False
 
@@ -210,12 +210,11 @@ class MemoryRows:
         return True
 
     @staticmethod
-    def whereabouts(features: np.ndarray | Scratch) -> str:
-        """Where the features are, for people."""
+    def location(features: np.ndarray | Scratch) -> str:
         return "on disk" if isinstance(features, Scratch) else "in memory"
 
     def _read_width(self, of_others: int) -> int:
-        """How many numbers a row of X takes when it is read from a file; `of_others` if it is in memory."""
+        """Numbers that a row of X takes when it is read from a file; `of_others` if it is in memory."""
         return max(self.X.entries_a_row, 1) if isinstance(self.X, StoredRows) else of_others
 
     def reduce(
@@ -227,39 +226,32 @@ class MemoryRows:
         *,
         read_once: bool = False,
     ) -> list[np.ndarray]:
-        """The sums over all blocks of what `block(features, targets, weights)` returns, in double precision.
-
-        What a block returns is written over. The weights are a column, or None when every row counts once. `n_columns`
-        is how many numbers a row is turned into, which keeps the blocks small enough, as does reading them more than
-        once; `n_sums` is how many sums a block gives, by default one for each feature and column.
-        """
-
         def part(low: int, high: int) -> tuple[np.ndarray, ...]:
-            weights = None if self._all_count_once else self._visited_weights[low:high, None]
-            return block(features[low:high], self._visited_targets[low:high], weights)
+            weights = None if self._unit_weights else self._ordered_weights[low:high, None]
+            return block(features[low:high], self._ordered_targets[low:high], weights)
 
         sums = self._visit(part, features.shape[1], n_columns, n_sums, _IF_READ_ONCE if read_once else 1)
         return [reduce(np.add, parts) for parts in zip(*sums, strict=True)]
 
-    def values(
+    def map_rows(
         self, block: Callable[[np.ndarray], np.ndarray], features: np.ndarray | Scratch, indices: np.ndarray
     ) -> np.ndarray:
-        """What `block` makes of the features of the rows of these numbers, in their order."""
         length = max(64, _BLOCK_BYTES // (features.shape[1] * features.itemsize))
         if self._place is not None:
             indices = self._place[indices]
         first = indices[0] if len(indices) else 0
-        together = np.array_equal(indices, np.arange(first, first + len(indices)))
+        consecutive = np.array_equal(indices, np.arange(first, first + len(indices)))
 
-        none = block(np.empty((0, features.shape[1]), dtype=features.dtype))
-        # one array from the start: fresh memory takes longer than what is written there
-        values = np.empty((len(indices), *none.shape[1:]), dtype=none.dtype)
+        empty = block(np.empty((0, features.shape[1]), dtype=features.dtype))
+        # one array from the start: fresh memory takes longer than writing to it
+        values = np.empty((len(indices), *empty.shape[1:]), dtype=empty.dtype)
 
         def part(low: int) -> None:
             high = min(low + length, len(indices))
-            # rows that lie together need not be copied
-            own = features[first + low : first + high] if together else features[indices[low:high]]
-            values[low:high] = block(own)
+            # consecutive rows need not be copied
+            values[low:high] = block(
+                features[first + low : first + high] if consecutive else features[indices[low:high]]
+            )
 
         run([partial(part, low) for low in range(0, len(indices), length)], self.n_threads)
         return values
@@ -272,7 +264,7 @@ class MemoryRows:
         n_sums: int | None = None,
         times: int = 1,
     ) -> list[Any]:
-        """Run `block(low, high)` over all rows; the sums of what it returned, if anything, in the order of the rows."""
+        """Sums of the arrays that `block(low, high)` returns, if any, over shares of the rows, in their order."""
         n_threads = self.n_threads if self.n_rows * width * n_columns > _WORTH_SHARING else 1
         length = times * _BLOCK_BYTES // (width * self.dtype.itemsize)
         if times > 1:
@@ -288,12 +280,12 @@ class MemoryRows:
         most = _MOST_SUMS // (n_threads * (width * n_columns if n_sums is None else n_sums))
         n_shares = min(n_threads * int(np.clip(most, 1, _SHARES_A_THREAD)), n_blocks)
         shares = np.array_split(np.arange(0, self.n_rows, length), n_shares)
-        stop = Stop()
+        cancel = CancelToken()
 
         def share(lows: np.ndarray) -> Any:
             total = None
             for low in lows.tolist():
-                if stop.asked:
+                if cancel.cancelled:
                     break
                 part = block(low, min(low + length, self.n_rows))
                 if part is None:
@@ -305,7 +297,7 @@ class MemoryRows:
                         accumulated += array
             return total
 
-        return run([partial(share, lows) for lows in shares if len(lows)], n_threads, stop)
+        return run([partial(share, lows) for lows in shares if len(lows)], n_threads, cancel)
 
 
 def _in_small_pages(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:

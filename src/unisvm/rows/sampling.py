@@ -1,4 +1,4 @@
-"""Which rows are drawn: the same ones for the same seed, wherever the rows are and however they are cut into blocks."""
+"""Random row indices: the same ones for the same seed, wherever the rows are and however they are cut into blocks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _FEW = 0.01
 
 
 def distinct(n_rows: int, n: int, rng: np.random.RandomState) -> np.ndarray:
-    """Numbers of `n` of the rows, in random order."""
+    """Indices of `n` distinct rows, in random order."""
     if n < _FEW * n_rows:
         return sample_without_replacement(n_rows, n, method="tracking_selection", random_state=rng).astype(np.intp)
     return rng.choice(n_rows, n, replace=False)
 
 
 def by_weight(weights: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """The rows at which shares `at` of the total weight are passed; a row may come more than once."""
+    """Indices of the rows at which shares `at` of the total weight are passed; a row may come more than once."""
     reached = np.cumsum(weights, dtype=np.float64)
     return np.minimum(np.searchsorted(reached, at * reached[-1], side="right"), len(weights) - 1)
 
@@ -28,9 +28,9 @@ def seed(rng: np.random.RandomState) -> int:
 
 
 def first_by_weight(weights: np.ndarray, n: int, seed: int, low: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first `n` rows of a race in which a row is twice as fast if its weight is, and their times.
+    """Indices of the first `n` rows of a race in which a row is twice as fast if its weight is, and their times.
 
-    It draws without replacement, as if rows were drawn by weight one after the other. `low` is the number of the first
+    It draws without replacement, as if rows were drawn by weight one after the other. `low` is the index of the first
     row: the times of a block are those that its rows have among all.
     """
     generator = np.random.PCG64(seed)

@@ -1,4 +1,4 @@
-"""What is too large for memory: files without a name, written once and read block by block."""
+"""Matrices that are too large for memory: files without a name, written once and read block by block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unisvm.rows.budget import readable
+from unisvm.memory_budget import readable
 
 
 class Scratch:
@@ -28,7 +28,7 @@ class Scratch:
     folder : str or Path or None
         Where the file is; the system's folder for temporary files when None.
     what, instead : str
-        What the matrix is, and what to do when there is no room for it beside taking another folder.
+        Names of the matrix and of ways out other than another folder, for the message that there is no room.
 
     Raises
     ------
@@ -109,7 +109,7 @@ class Appended:
     folder : str or Path or None
         Where the file is; the system's folder for temporary files when None.
     what : str
-        What the numbers belong to, for the message that there is no room.
+        Name of the rows that the numbers belong to, for the message that there is no room.
     """
 
     def __init__(self, dtype, folder: str | Path | None, what: str):

@@ -1,25 +1,37 @@
 """Solvers: the default L-BFGS in the majoriser's coordinates, and the paper's Algorithm 1."""
 
 from unisvm._checks import one_of
+from unisvm.solvers.base import History, Iteration, Result, Solver, Start, StopReason, relative_decrease
 from unisvm.solvers.dca import DCA
 from unisvm.solvers.lbfgs import LBFGS
-from unisvm.solvers.result import History, Result, StopReason
 
-__all__ = ["DCA", "LBFGS", "History", "Result", "StopReason", "get"]
+__all__ = [
+    "DCA",
+    "LBFGS",
+    "History",
+    "Iteration",
+    "Result",
+    "Solver",
+    "Start",
+    "StopReason",
+    "get",
+    "relative_decrease",
+]
 
 _SOLVERS = {"lbfgs": LBFGS, "dca": DCA}
 
 
-def get(solver: str | LBFGS | DCA) -> LBFGS | DCA:
-    """The solver of that name, or the instance itself.
+def get(solver: str | Solver) -> Solver:
+    """The solver of that name, or the object itself.
 
     Parameters
     ----------
-    solver : {"lbfgs", "dca"} or a solver
+    solver : {"lbfgs", "dca"} or Solver
+        An object with a method `begin`, as `Solver` describes it.
 
     Returns
     -------
-    solver : LBFGS or DCA
+    solver : Solver
 
     Examples
     --------
@@ -27,6 +39,8 @@ def get(solver: str | LBFGS | DCA) -> LBFGS | DCA:
     >>> solvers.get("lbfgs")
     LBFGS(memory=10)
     """
-    if isinstance(solver, LBFGS | DCA):
+    if isinstance(solver, type) and hasattr(solver, "begin"):
+        raise ValueError(f"solver must be an object: use {solver.__name__}() instead of the class.")
+    if isinstance(solver, Solver):
         return solver
     return _SOLVERS[one_of("solver", solver, _SOLVERS)]()

@@ -20,13 +20,13 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from unisvm._checks import one_of
-from unisvm.majoriser import Majoriser
 from unisvm.objective import Objective
-from unisvm.solvers.result import History, Result, Start, State, StopReason, names_of, reasons_of, relative_decrease
+from unisvm.preconditioner import Majoriser
+from unisvm.solvers.base import Iteration, Start, relative_decrease
+from unisvm.sweep import residuals
 
+#: maps a working response to weights w and intercepts b
 Fit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-
-_STATE = ("w", "b", "active", "final", "value", "stationarity", "n_sweeps", "pull_before")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class DCA:
     True
     """
 
-    #: what it reports as stationarity is read off its own steps
+    #: its stationarity is read off its own steps
     needs_exact_majoriser: ClassVar[bool] = True
     copies_of_features: ClassVar[int] = 2
 
@@ -66,80 +66,88 @@ class DCA:
         one_of("form", self.form, FORMS)
         one_of("stop", self.stop, ("stationarity", "change"))
 
-    def solve(
-        self,
-        objective: Objective,
-        majoriser: Majoriser,
-        *,
-        start: Start,
-        tol: float,
-        max_iter: int,
-        history: History,
-    ) -> Result:
-        """Iterate from `start`, or from the least-squares solution; or go on from its state."""
-        rows, loss = objective.rows, objective.loss
-        P = rows.build(_whitened(objective.feature_map), objective.features.shape[1])
-        y, s = rows.targets, rows.weights[:, None]
-        intercept = objective.centre is not None
-        fit = FORMS[self.form](P, s, objective.penalty * objective.total / loss.A, intercept)
+    def begin(self, objective: Objective, majoriser: Majoriser, start: Start) -> Algorithm1:
+        """The iteration from `start`, or from the least-squares solution."""
+        return Algorithm1(self, objective, majoriser, start)
 
-        def coordinates(w, b):
-            return np.concatenate([w, (b + objective.centre @ w)[None]]) if intercept else w
 
-        given, q = start.weights, objective.n_columns
-        # what the paper's rule compares with; the other needs none of it
-        pull_before = np.full((rows.n_rows if self.stop == "change" else 0, q), np.inf)
-        if start.state is not None:
-            w, b, active, final, value, stationarity, n_sweeps, pull_before = (start.state[name] for name in _STATE)
-            reasons = reasons_of(start.state["reasons"])
-            history.go_on(start.state)
+class Algorithm1(Iteration):
+    """w⁺ = argmin over w of λm/A ‖w‖² + Σ s (t − f)² for the working response t = f + σψ'(r)/(2A) at w.
+
+    Attributes
+    ----------
+    w, b : ndarray of shape (rank, n_active) and (n_active,)
+        Weights without their intercepts, and the intercepts.
+    next_w, next_b
+        After the next step.
+    response : ndarray of shape (n_rows, n_active), or (0, n_active) unless the paper's rule compares it
+        σψ'(r)/(2A).
+    change : ndarray of shape (n_active,)
+        Norm of its last change.
+    """
+
+    arrays = ("columns", "w", "b", "next_w", "next_b", "value", "stationarity", "response", "change")
+
+    def __init__(self, solver: DCA, objective: Objective, majoriser: Majoriser, start: Start):
+        rows, (loss,) = objective.rows, objective.spec.losses
+        self._solver = solver
+        self._loss = loss
+        self._penalty, self._total = float(objective.spec.penalties[0]), float(objective.spec.totals[0])
+        self._P = rows.build(_whitened(objective.basis), objective.features.shape[1])
+        self._weights = rows.weights[:, None]
+        self._mean = objective.mean
+        ridge = self._penalty * self._total / loss.A
+        self._fit = FORMS[solver.form](self._P, self._weights, ridge, objective.mean is not None)
+        if start.weights is None:
+            self.w, self.b = self._fit(rows.targets)
         else:
-            if given is None:
-                w, b = fit(y)
-            else:
-                w = given[:-1] if intercept else given
-                b = given[-1] - objective.centre @ w if intercept else np.zeros(w.shape[1])
-            active = np.arange(q)
-            final = coordinates(w, b)
-            value, stationarity = np.full(q, np.inf), np.full(q, np.inf)
-            n_sweeps = np.full(q, 1)
-            reasons = [StopReason.MAX_ITER] * q
+            self.weights = start.weights
+        super().__init__(objective, majoriser, self.weights, n_sweeps=1)
+        self.next_w, self.next_b = self.w, self.b
+        self.response = np.full((rows.n_rows if solver.stop == "change" else 0, objective.n_columns), np.inf)
+        self.change = np.full(objective.n_columns, np.inf)
 
-        def state() -> State:
-            arrays = (w, b, active, final, value, stationarity, n_sweeps, pull_before)
-            return dict(zip(_STATE, arrays, strict=True)) | {"reasons": names_of(reasons)}
+    @property
+    def weights(self) -> np.ndarray:
+        return self._joined(self.w, self.b)
 
-        # a state may be that of a run that had ended
-        while len(active) and len(history.objective) < max_iter:
-            f = P @ w.astype(P.dtype) + b.astype(P.dtype)
-            targets = y[:, active]
-            u = objective.residuals(f.copy(), targets)
-            pull = loss.derivative(u) / (2 * loss.A)
-            if objective.margins:
-                pull *= targets
-            mean_loss = np.einsum("ij,ij->j", np.broadcast_to(s, u.shape), loss.value(u), dtype=np.float64)
-            value[active] = objective.penalty * np.einsum("ij,ij->j", w, w) + mean_loss / objective.total
-            next_w, next_b = fit(f + pull)
-            # in the majoriser's coordinates the step is minus the gradient
-            step = majoriser.from_weights(coordinates(w, b) - coordinates(next_w, next_b))
-            stationarity[active] = relative_decrease(step, value[active])
-            n_sweeps[active] += 1
-            history.record(value, stationarity)
+    @weights.setter
+    def weights(self, weights: np.ndarray) -> None:
+        if self._mean is None:
+            self.w, self.b = weights, np.zeros(weights.shape[1])
+        else:
+            self.w, self.b = weights[:-1], weights[-1] - self._mean @ weights[:-1]
 
-            if self.stop == "stationarity":
-                done = stationarity[active] <= tol
-            else:
-                done = np.linalg.norm(pull - pull_before[:, active], axis=0) < self.change
-                pull_before[:, active] = pull
-            for j in active[done]:
-                reasons[j] = StopReason.CONVERGED
-            final[:, active] = coordinates(w, b)
-            active, w, b = active[~done], next_w[:, ~done], next_b[~done]
-            history.offer(state)
-        return Result(final, value, stationarity, n_sweeps, reasons, history)
+    def _joined(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Weights whose last coordinate is the value of f at the mean of the features."""
+        return w if self._mean is None else np.concatenate([w, (b + self._mean @ w)[None]])
+
+    def step(self) -> None:
+        self.w, self.b = self.next_w, self.next_b
+        P, loss, is_margin = self._P, self._loss, self.objective.is_margin
+        f = P @ self.w.astype(P.dtype) + self.b.astype(P.dtype)
+        y = self.objective.rows.targets[:, self.columns]
+        u = residuals(f.copy(), y, is_margin)
+        response = loss.derivative(u) / (2 * loss.A)
+        if is_margin:
+            response *= y
+        risk = np.einsum("ij,ij->j", np.broadcast_to(self._weights, u.shape), loss.value(u), dtype=np.float64)
+        self.value = self._penalty * np.einsum("ij,ij->j", self.w, self.w) + risk / self._total
+        self.next_w, self.next_b = self._fit(f + response)
+        # in the majoriser's coordinates the step is minus the gradient
+        moved = self.majoriser.from_weights(self.weights - self._joined(self.next_w, self.next_b), self.columns)
+        self.stationarity = relative_decrease(moved, self.value)
+        if self._solver.stop == "change":
+            self.change = np.linalg.norm(response - self.response, axis=0)
+            self.response = response
+
+    def converged(self, tol: float) -> np.ndarray:
+        return super().converged(tol) if self._solver.stop == "stationarity" else self.change < self._solver.change
 
 
 def _whitened(feature_map):
+    """Function that maps rows of X to their features in the orthonormal basis."""
+
     def block(X, out):
         out[...] = feature_map.from_values(feature_map.block(X).T.astype(np.float64)).T
 

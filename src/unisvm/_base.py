@@ -1,0 +1,305 @@
+"""The estimators' common part: check the parameters, validate the data, call the engine, store the result."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from numbers import Integral
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from unisvm import engine, kernels, losses, solvers
+from unisvm._checks import check_number, is_integer
+from unisvm._validation import check_kernel_matrix, check_rows, check_weights, drop_zero_weights, is_precomputed
+from unisvm._version import __version__
+from unisvm.checkpoint import check_folder, fingerprint, open_stages
+from unisvm.distributed import fit as dask_fit
+from unisvm.distributed.collections import is_dask
+from unisvm.engine import FitSettings, Fitted
+from unisvm.expansion import KernelExpansion, Postprocess, identity
+from unisvm.kernels.base import as_rows
+from unisvm.losses.base import CLASSIFICATION
+from unisvm.memory_budget import MemoryBudget
+from unisvm.nystrom.landmarks import check_rule
+from unisvm.parallel import count_threads
+from unisvm.progress import FitObserver, Report
+from unisvm.rows import MemoryRows, RowStore
+from unisvm.solvers import Result, StopReason
+from unisvm.targets import Attributes, TargetEncoder, TargetUnits
+
+# Parameters that another run may have otherwise and still resume: they change no more of a model than its rounding.
+_FREE_PARAMETERS = ("memory_limit", "scratch_dir", "checkpoint", "n_jobs", "verbose")
+
+
+class KernelEstimator(BaseEstimator):
+    """An estimator whose decisions are f(x) = Σ k(x, b) α_b + intercept for each column."""
+
+    n_jobs: int | None = None
+
+    # `out` is nothing that meta-estimators should pass on
+    __metadata_request__predict = {"out": UNUSED}
+    __metadata_request__decision_function = {"out": UNUSED}
+
+    def _requested_kernel(self) -> kernels.Kernel:
+        """The kernel of the parameters, which are checked before the data are looked at."""
+        kernel = kernels.get(
+            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, kernel_params=self.kernel_params
+        )
+        kernel.resolve(1, lambda: 1.0)
+        return kernel
+
+    def _expansion(self) -> KernelExpansion:
+        """The fitted functions."""
+        return KernelExpansion(self.kernel_, self.landmark_vectors_, self.dual_coef_, self.intercept_)
+
+    def _decision(self, X, postprocess: Postprocess = identity, out: np.ndarray | None = None) -> np.ndarray:
+        """Rows that `postprocess` makes of the decisions, in `out` if it is given."""
+        check_is_fitted(self)
+        return self._expansion()(as_rows(check_rows(self, X)), postprocess, out, count_threads(self.n_jobs))
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "dual_coef_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        return tags
+
+
+class BaseUniSVM(KernelEstimator):
+    """Common part of the classifier and the regressor."""
+
+    _task: str
+
+    @abstractmethod
+    def _target_encoder(self) -> TargetEncoder:
+        """Encoder of the targets."""
+
+    @abstractmethod
+    def _validate(self, X, y) -> tuple[Any, np.ndarray]:
+        """X and y, checked."""
+
+    def _trust(self, residuals: np.ndarray) -> np.ndarray:
+        """1 − ψ(r)/sup ψ for a bounded loss, 1/(1 + ψ(r)) otherwise."""
+        loss = losses.get(self.loss)
+        value = loss.value(residuals)
+        return np.clip(1 - value / loss.bound, 0, 1) if np.isfinite(loss.bound) else 1 / (1 + value)
+
+
+# ------------------------------------------------------------------ parameters
+
+
+def check_parameters(estimator: BaseUniSVM) -> FitSettings:
+    """Settings of a fit; raises when a parameter is out of range, whatever the data."""
+    loss, task = losses.get(estimator.loss), estimator._task
+    if task not in loss.tasks:
+        usable = ", ".join(map(repr, losses.names(task)))
+        raise ValueError(f"The loss {loss!r} is not for {task}. Losses for {task}: {usable}.")
+    check_number("C", estimator.C, 0, np.inf)
+    check_number("tol", estimator.tol, 0, np.inf)
+    check_number("rank_tol", estimator.rank_tol, 0, 1, closed=True)
+    rank, max_iter, n_jobs = estimator.rank, estimator.max_iter, estimator.n_jobs
+    if rank is not None and not (is_integer(rank) and rank >= 1):
+        raise ValueError(f"rank must be a positive integer, or None for the full kernel; got {rank!r}.")
+    if not (is_integer(max_iter) and max_iter >= 1):
+        raise ValueError(f"max_iter must be a positive integer, got {max_iter!r}.")
+    kernel, solver = estimator._requested_kernel(), solvers.get(estimator.solver)
+    memory = MemoryBudget.parse(estimator.memory_limit)
+    if estimator.scratch_dir is not None and not Path(estimator.scratch_dir).is_dir():
+        raise ValueError(f"scratch_dir must be a folder that is there, got {estimator.scratch_dir!r}.")
+    check_folder(estimator.checkpoint)
+    check_rule(estimator.landmarks)
+    if not isinstance(estimator.verbose, Integral):
+        raise ValueError(f"verbose must be an integer, got {estimator.verbose!r}.")
+    if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
+        raise ValueError(f"n_jobs must be None, a positive number of threads, or -1 for all; got {n_jobs!r}.")
+    return FitSettings(
+        is_margin=task == CLASSIFICATION,
+        loss=loss,
+        C=estimator.C,
+        kernel=kernel,
+        rank=rank,
+        rank_tol=estimator.rank_tol,
+        landmarks=estimator.landmarks,
+        fit_intercept=estimator.fit_intercept,
+        solver=solver,
+        tol=estimator.tol,
+        max_iter=max_iter,
+        memory=memory,
+    )
+
+
+def target_encoder(estimator: BaseUniSVM) -> TargetEncoder:
+    """Encoder of the estimator's targets."""
+    return estimator._target_encoder()
+
+
+def describe_estimator(estimator: BaseEstimator, **others) -> dict[str, str]:
+    """Descriptions of an estimator's class and parameters for a checkpoint; `others` replace parameters."""
+    parameters = estimator.get_params(deep=False) | others
+    if parameters["random_state"] is np.random:
+        parameters["random_state"] = None
+    kind = {"the estimator": type(estimator), "unisvm's version": __version__}
+    return fingerprint.describe_parameters(
+        kind | {name: value for name, value in parameters.items() if name not in _FREE_PARAMETERS}
+    )
+
+
+# ------------------------------------------------------------------ fit
+
+
+class _Problem(NamedTuple):
+    """Rows with training targets, their units, the attributes that say what they mean, and their descriptions."""
+
+    rows: RowStore
+    units: TargetUnits
+    attributes: Attributes
+    describe: Callable[[], dict[str, str]]
+
+
+def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelExpansion | None = None) -> BaseUniSVM:
+    """The estimator, fitted; it is changed only when the fit has succeeded.
+
+    Parameters
+    ----------
+    estimator : BaseUniSVM
+    X, y, sample_weight
+        As given by the user.
+    init : KernelExpansion, optional
+        Functions in the units of y to start from; with ``warm_start``, those of the last fit.
+    """
+    settings = check_parameters(estimator)
+    if is_dask(X):
+        dask_fit.check_possible(estimator, settings)
+        n_threads = count_threads(estimator.n_jobs)
+        loaded = dask_fit.load(estimator, X, y, sample_weight, estimator._target_encoder(), n_threads)
+        problem = _Problem(*loaded, loaded.describe)
+    else:
+        problem = _problem_in_memory(estimator, X, y, sample_weight)
+    rows, units, attributes, describe = problem
+    if init is None and estimator.warm_start:
+        init = _last_functions(estimator, rows, attributes)
+
+    def identity() -> dict[str, str]:
+        start = () if init is None else (init.dual_coef, init.intercept, init.points, init.kernel)
+        started_from = {"the function that it starts from": fingerprint.describe_together(start)}
+        return describe_estimator(estimator) | describe() | started_from
+
+    report = Report(estimator.verbose)
+    with open_stages(estimator.checkpoint, identity, estimator.random_state) as stages:
+        fitted = engine.fit(rows, units, settings, FitObserver(stages, report), init)
+    set_attributes(estimator, attributes | _fitted_attributes(fitted))
+    report.say(_certificate(fitted))
+    _warn_unless_converged(estimator, fitted.result)
+    return estimator
+
+
+def _problem_in_memory(estimator: BaseUniSVM, X, y, sample_weight) -> _Problem:
+    X, y = estimator._validate(X, y)
+    weights = check_weights(sample_weight, X)
+    precomputed = is_precomputed(estimator.kernel)
+    if precomputed:
+        check_kernel_matrix(X)
+    targets, attributes = estimator._target_encoder().encode(y, weights, X.dtype)
+    given, n_threads = as_rows(X), count_threads(estimator.n_jobs)
+    kept, present = drop_zero_weights(given, targets.weights, precomputed=precomputed)
+    values, weights = targets.values, targets.weights
+    if len(present) < len(weights):
+        values, weights = values[present], weights[present]
+    values = np.ascontiguousarray(values, dtype=given.dtype)
+    rows = MemoryRows(kept, values, weights, n_threads, scratch_dir=estimator.scratch_dir, present=present, given=given)
+
+    def describe() -> dict[str, str]:
+        units = targets.units
+        return {
+            "X": fingerprint.describe(given, n_threads),
+            "y": fingerprint.describe_together((targets.values, units.offset, units.scale), n_threads),
+            "the weights": fingerprint.describe(targets.weights, n_threads),
+        }
+
+    return _Problem(rows, targets.units, attributes, describe)
+
+
+def _last_functions(estimator: BaseUniSVM, rows: RowStore, attributes: Attributes) -> KernelExpansion | None:
+    """The functions of the last fit, if they have the columns of this one and mean the same."""
+    if not hasattr(estimator, "dual_coef_") or is_precomputed(estimator.kernel):
+        return None
+    points = estimator.landmark_vectors_
+    same_shape = points.ndim == 2 and points.shape[1] == rows.n_features and len(estimator.dual_coef_) == rows.n_columns
+    same_classes = np.array_equal(attributes.get("classes_", []), getattr(estimator, "classes_", []))
+    return estimator._expansion() if same_shape and same_classes else None
+
+
+def set_attributes(estimator: BaseEstimator, attributes: Attributes) -> None:
+    """Give the estimator these fitted attributes."""
+    for name, value in attributes.items():
+        setattr(estimator, name, value)
+
+
+def model_attributes(basis: engine.LandmarkBasis, trace_error: float, expansion: KernelExpansion) -> Attributes:
+    """Fitted attributes of an estimator with these functions."""
+    return {
+        "kernel_": expansion.kernel,
+        "landmarks_": basis.row_indices,
+        "landmark_vectors_": expansion.points,
+        "dual_coef_": expansion.dual_coef,
+        "intercept_": expansion.intercept,
+        "rank_": basis.feature_map.rank,
+        "trace_error_": trace_error,
+    }
+
+
+def _fitted_attributes(fitted: Fitted) -> Attributes:
+    """Attributes of the model and of the solver's end, as numbers for one column and as arrays for several."""
+    result = fitted.result
+
+    def per_column(array):
+        return array[0] if len(result.objective) == 1 else array
+
+    return model_attributes(fitted.basis, fitted.trace_error, fitted.expansion) | {
+        "objective_": per_column(result.objective),
+        "stationarity_": per_column(result.stationarity),
+        "n_sweeps_": per_column(result.n_sweeps),
+        "n_iter_": len(result.history),
+        "history_": {
+            "objective": [per_column(values) for values in result.history.objective],
+            "stationarity": [per_column(values) for values in result.history.stationarity],
+            "seconds": list(result.history.seconds),
+        },
+    }
+
+
+def _certificate(fitted: Fitted) -> str:
+    result = fitted.result
+    return (
+        f"rank {fitted.basis.feature_map.rank}, trace left out {fitted.trace_error:.2e}; "
+        f"{len(result.history)} iterations, objective {np.mean(result.objective):.8g}, "
+        f"stationarity {np.max(result.stationarity):.2e}"
+    )
+
+
+def _warn_unless_converged(estimator: BaseUniSVM, result: Result) -> None:
+    """Warn, with advice, when the solver did not reach the tolerance."""
+    worst = result.stationarity.max()
+    if StopReason.MAX_ITER in result.reasons:
+        advice = "Raise max_iter, or raise tol, or lower C, or scale the columns of X."
+        why = f"after max_iter={estimator.max_iter} iterations "
+    elif StopReason.PRECISION in result.reasons and worst > estimator.tol:
+        single = estimator.dual_coef_.dtype == np.float32
+        advice = "Give X in float64, or raise tol." if single else "The answer is as good as it gets: raise tol."
+        why = "where no further decrease can be told from rounding error, "
+    else:
+        return
+    warnings.warn(
+        f"The solver stopped {why}with stationarity {worst:.2g}, where tol={estimator.tol:g} was asked for. {advice}",
+        ConvergenceWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,3 @@
+"""The version of the package, in one place."""
+
+__version__ = "0.2.0.dev0"

@@ -1,0 +1,95 @@
+"""The file format of checkpoints.
+
+A file is a line with the checksum of the rest, which is an npz archive. It is written under a temporary name and
+renamed when all of it is on the disk, so that it is whole or not there. Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - not on Windows, where two fits at once are not noticed
+    fcntl = None  # type: ignore[assignment]
+
+_MAGIC = b"unisvm checkpoint 1 "
+_HEAD_BYTES = len(_MAGIC) + 64 + 1
+_LOCK = "unisvm-lock"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Have the folder, made if it is not there, to oneself. The system takes the lock back however the process ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / _LOCK, "ab") as file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RuntimeError(
+                    f"Another fit is using the checkpoint {str(folder)!r}. Give each fit a folder of its own."
+                ) from None
+        yield
+
+
+@contextmanager
+def read_file(path: Path) -> Iterator[Any]:
+    """The npz archive in a file, read as it is asked for. Raises when a bit of the file is not as it was written."""
+    with open(path, "rb") as file:
+        if file.read(_HEAD_BYTES) != _head(file):
+            raise ValueError(
+                f"The checkpoint file {str(path)!r} is damaged: its checksum is not that of its contents. Delete it, "
+                "and the fit goes on from the stage before; if that is refused too, give another folder."
+            )
+        file.seek(_HEAD_BYTES)
+        with np.load(file, allow_pickle=False) as archive:
+            yield archive
+
+
+def _head(file: io.BufferedIOBase) -> bytes:
+    """The first line of a file whose other lines come next in `file`."""
+    return _MAGIC + hashlib.file_digest(file, "sha256").hexdigest().encode() + b"\n"
+
+
+def write_file(path: Path, contents: dict[str, Any]) -> None:
+    """Write a file that is there as a whole or not at all, even if the power fails."""
+    temporary = temporary_path(path)
+    try:
+        with open(temporary, "w+b") as file:
+            # the checksum is filled in at last, so that no copy of the arrays is needed for it
+            file.write(bytes(_HEAD_BYTES))
+            np.savez(file, **contents)
+            file.seek(_HEAD_BYTES)
+            head = _head(file)
+            file.seek(0)
+            file.write(head)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    flush_folder(path.parent)
+
+
+def temporary_path(path: Path) -> Path:
+    return path.with_name(path.name + ".tmp")
+
+
+def flush_folder(folder: Path) -> None:
+    """Have the system write down the names in a folder, where it lets one ask for it."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,307 @@
+"""A fit from rows to coefficients, as plain functions over one settings record.
+
+    rows of X → landmarks → features → Gram matrix → objective and majoriser → start → solver → coefficients
+
+Single fits, searches and fits on Dask call these functions; estimators validate, call them and store the result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unisvm.checkpoint import Arrays
+from unisvm.columns import ColumnSpec
+from unisvm.expansion import KernelExpansion
+from unisvm.kernels import Kernel
+from unisvm.losses.base import Loss
+from unisvm.memory_budget import MemoryBudget, feature_bytes, readable
+from unisvm.nystrom.feature_map import FeatureMap
+from unisvm.nystrom.gram import Gram, is_subsample, read_sample, sample_size, second_moments
+from unisvm.nystrom.landmarks import Landmarks, choose_landmarks
+from unisvm.objective import Objective
+from unisvm.parallel import blas_threads, single_thread_if_small
+from unisvm.preconditioner import Majoriser
+from unisvm.progress import FitObserver
+from unisvm.rows import RowStore
+from unisvm.solvers.base import Result, Solver, Start, minimise
+from unisvm.solvers.subsample import solve_subsample
+from unisvm.targets import TargetUnits
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Parameters of a fit, checked and with names resolved to objects.
+
+    Attributes
+    ----------
+    is_margin : bool
+        Whether the residual is 1 − y f(x), as in classification, or y − f(x).
+    loss : Loss
+    C : float
+        1/(2λΣs).
+    kernel : Kernel
+        Its gamma may still be "scale" or "auto".
+    rank : int or None
+        Most landmarks; None for all rows.
+    rank_tol : float
+    landmarks : str, LandmarkRule or array
+    fit_intercept : bool
+    solver : Solver
+    tol : float
+    max_iter : int
+    memory : MemoryBudget
+    """
+
+    is_margin: bool
+    loss: Loss
+    C: float
+    kernel: Kernel
+    rank: int | None
+    rank_tol: float
+    landmarks: Any
+    fit_intercept: bool
+    solver: Solver
+    tol: float
+    max_iter: int
+    memory: MemoryBudget
+
+    @property
+    def copies_of_features(self) -> int:
+        """Matrices of the size of the features that the solver holds."""
+        return getattr(self.solver, "copies_of_features", 1)
+
+    @property
+    def needs_exact_majoriser(self) -> bool:
+        return getattr(self.solver, "needs_exact_majoriser", False)
+
+
+class LandmarkBasis(NamedTuple):
+    """The kernel with its gamma as a number, the landmarks, and the feature map of those that are independent."""
+
+    kernel: Kernel
+    landmarks: Landmarks
+    feature_map: FeatureMap
+
+    @property
+    def store_indices(self) -> np.ndarray | None:
+        """Store indices of the landmarks of the feature map, if they are rows of the store."""
+        indices = self.landmarks.store_indices
+        return None if indices is None else indices[self.feature_map.kept]
+
+    def state(self) -> Arrays:
+        """The basis as arrays, but for kernel and vectors."""
+        indices = self.landmarks.store_indices
+        chosen = {} if indices is None else {"store_indices": indices}
+        return chosen | {"kept": self.feature_map.kept, "factor": self.feature_map.factor}
+
+    @classmethod
+    def from_state(cls, state: Arrays, rows: RowStore, settings: FitSettings) -> LandmarkBasis:
+        """Inverse of `state`, for the same rows and settings; without a factor, the feature map has none."""
+        kernel = settings.kernel.resolve(rows.n_features, rows.variance)
+        if "store_indices" in state:
+            landmarks = Landmarks.from_store(rows, kernel, state["store_indices"])
+        else:
+            landmarks = Landmarks.from_array(settings.landmarks, rows, kernel)
+        factor = state.get("factor", np.empty((0, 0)))
+        return cls(kernel, landmarks, FeatureMap.from_factor(kernel, landmarks.kernel_points, state["kept"], factor))
+
+    def expansion(self, dual: np.ndarray, intercept: np.ndarray) -> KernelExpansion:
+        """Functions with these dual coefficients, of shape (rank, n_columns)."""
+        row_indices = self.row_indices
+        points = row_indices if self.kernel.points_are_indices else self.feature_map.points
+        return KernelExpansion(self.kernel, points, np.ascontiguousarray(dual.T), intercept)
+
+    @property
+    def row_indices(self) -> np.ndarray | None:
+        """Row indices of the landmarks of the feature map; None when they are points that the user gave."""
+        indices = self.landmarks.row_indices
+        return None if indices is None else indices[self.feature_map.kept]
+
+
+class NystromFeatures(NamedTuple):
+    """The part of a fit that depends on neither C nor the loss."""
+
+    basis: LandmarkBasis
+    features: Any
+    gram: Gram
+
+
+class Fitted(NamedTuple):
+    """Functions in the units of y, and how they were reached."""
+
+    basis: LandmarkBasis
+    trace_error: float
+    expansion: KernelExpansion
+    result: Result
+
+    def state(self) -> Arrays:
+        """The model as arrays, but for kernel and vectors."""
+        basis = self.basis.state()
+        del basis["factor"]
+        model = {"dual_coef": self.expansion.dual_coef, "intercept": self.expansion.intercept}
+        return basis | model | self.result.state() | {"trace_error": np.array(self.trace_error)}
+
+    @classmethod
+    def from_state(cls, state: Arrays, rows: RowStore, settings: FitSettings) -> Fitted:
+        """Inverse of `state`, for the same rows and settings."""
+        basis = LandmarkBasis.from_state(state, rows, settings)
+        expansion = basis.expansion(state["dual_coef"].T, state["intercept"])
+        return cls(basis, float(state["trace_error"]), expansion, Result.from_state(state))
+
+
+def fit(
+    rows: RowStore,
+    units: TargetUnits,
+    settings: FitSettings,
+    observer: FitObserver,
+    init: KernelExpansion | None = None,
+) -> Fitted:
+    """Functions that minimise λ‖f‖² + mean loss, one for each column of the store's targets.
+
+    Parameters
+    ----------
+    rows : RowStore
+        With the training targets.
+    units : TargetUnits
+        Of these targets.
+    settings : FitSettings
+    observer : FitObserver
+        Keeps and reports the stages and iterations.
+    init : KernelExpansion, optional
+        Functions in the units of y to start from.
+    """
+    loss, intercept = settings.loss, settings.fit_intercept
+    penalty = 1 / (2 * settings.C * rows.total_weight)
+
+    def compute() -> Fitted:
+        basis, features, gram = prepare(rows, settings, observer, quadratic=loss.is_quadratic)
+        spec = ColumnSpec.shared(loss, penalty, rows.total_weight, rows.n_columns, units.median)
+        mean = gram.mean if intercept else None
+        objective = Objective(rows, features, basis.feature_map, spec, settings.is_margin, mean)
+        majoriser = observer.run("majoriser", lambda: Majoriser(gram, penalty, loss.A, intercept))
+        start = observer.stage(
+            "start",
+            lambda: find_start(objective, majoriser, basis, gram, units, init),
+            lambda saved: Start.from_state(saved, loss.A),
+        )
+        # the solver does without the features of the sample
+        gram = gram.without_sample()
+        result = observer.run(
+            "solver",
+            lambda: minimise(
+                settings.solver,
+                objective,
+                majoriser,
+                start,
+                tol=settings.tol,
+                max_iter=settings.max_iter,
+                callback=observer.iteration,
+                state=observer.saved_iteration(),
+            ),
+        )
+        dual, offset = units.restore(*objective.to_dual(result.weights))
+        return Fitted(basis, gram.trace_error, basis.expansion(dual, offset), result)
+
+    with blas_threads(rows.n_threads):
+        return observer.stage("result", compute, lambda saved: Fitted.from_state(saved, rows, settings))
+
+
+def prepare(
+    rows: RowStore,
+    settings: FitSettings,
+    observer: FitObserver,
+    *,
+    quadratic: bool = False,
+    keep_sample: bool = False,
+    reserved: int = 0,
+) -> NystromFeatures:
+    """Landmarks, the features of all rows, and their second moments.
+
+    Parameters
+    ----------
+    rows, settings, observer
+        As in `fit`.
+    quadratic : bool
+        The moments are all that the solver needs, so that more of them are worth having.
+    keep_sample : bool
+        The moments must be those of a sample whose rows are at hand.
+    reserved : int
+        Bytes that are needed beside the features.
+    """
+    basis = observer.stage(
+        "landmarks",
+        lambda: choose_basis(rows, settings, observer.rng, reserved),
+        lambda saved: LandmarkBasis.from_state(saved, rows, settings),
+    )
+    feature_map = basis.feature_map
+    room = _room_for_features(rows, settings, basis.landmarks, reserved)
+    features = observer.run("features", lambda: rows.build(feature_map.block, feature_map.rank, room))
+    n_bytes = feature_bytes(rows.n_rows, feature_map.rank, rows.dtype)
+    observer.report.say(f"  {readable(n_bytes)} {rows.location(features)}")
+    gram = observer.stage(
+        "gram",
+        lambda: second_moments(
+            rows,
+            feature_map,
+            features,
+            observer.rng,
+            basis.store_indices,
+            exact=settings.needs_exact_majoriser,
+            quadratic=quadratic,
+            keep_sample=keep_sample,
+        ),
+        Gram.from_state,
+    )
+    return NystromFeatures(basis, features, gram)
+
+
+def choose_basis(rows: RowStore, settings: FitSettings, rng: np.random.RandomState, reserved: int = 0) -> LandmarkBasis:
+    """Kernel, landmarks and feature map. Raises when the fit would take too much memory, before the features exist."""
+    kernel = settings.kernel.resolve(rows.n_features, rows.variance)
+    rank = rows.n_rows if settings.rank is None else settings.rank
+    landmarks = choose_landmarks(settings.landmarks, rows, kernel, rank, settings.rank_tol, rng)
+    _room_for_features(rows, settings, landmarks, reserved)
+    vectors = landmarks.vectors.astype(np.float64)
+    # NumPy's threads would spin on into the factorisation
+    with single_thread_if_small(vectors.shape[0] ** 2 * vectors.shape[1]):
+        matrix = kernel.against(landmarks.kernel_points)(vectors)
+    return LandmarkBasis(kernel, landmarks, FeatureMap(kernel, landmarks.kernel_points, matrix, rows.dtype))
+
+
+def _room_for_features(rows: RowStore, settings: FitSettings, landmarks: Landmarks, reserved: int) -> float:
+    rank, copies = landmarks.vectors.shape[0], settings.copies_of_features
+    n_sampled = sample_size(rows.n_rows, rank)
+    return settings.memory.room_for_features(rows, rank, n_sampled, copies_of_features=copies, reserved=reserved)
+
+
+def find_start(
+    objective: Objective,
+    majoriser: Majoriser,
+    basis: LandmarkBasis,
+    gram: Gram,
+    units: TargetUnits,
+    init: KernelExpansion | None,
+) -> Start:
+    """Where the solver starts: from `init` or by its own choice, and after a look at a sample where that pays."""
+    rows, (loss,), feature_map = objective.rows, objective.spec.losses, basis.feature_map
+    weights = None if init is None else _weights_of(init, objective, basis, units)
+    n_sampled = len(gram.indices)
+    if n_sampled == 0 or loss.is_quadratic or not is_subsample(n_sampled, rows.n_rows):
+        return Start(weights)
+    sample = gram.sample
+    if sample is None:
+        # the moments are from a checkpoint
+        n_landmarks = 0 if basis.store_indices is None else feature_map.rank
+        sample = read_sample(rows, feature_map, objective.features, gram.indices, gram.weights, n_landmarks)
+    return solve_subsample(objective, majoriser, gram, sample, weights)
+
+
+def _weights_of(init: KernelExpansion, objective: Objective, basis: LandmarkBasis, units: TargetUnits) -> np.ndarray:
+    """Weights of given functions, brought to the landmarks by their values there."""
+    vectors = basis.landmarks.vectors.astype(np.float64)[basis.feature_map.kept]
+    values = units.to_training(init(vectors, n_threads=objective.rows.n_threads).astype(np.float64))
+    intercept = units.to_training(init.intercept.astype(np.float64))
+    return objective.from_values(values, np.zeros_like(intercept) if objective.mean is None else intercept)

@@ -1,0 +1,1 @@
+"""Readers of .npy, Parquet and LIBSVM files, block by block."""

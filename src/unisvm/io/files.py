@@ -1,0 +1,107 @@
+"""Rows and targets from files: .npy, Parquet, and the text of LIBSVM.
+
+A .npy file is mapped where it is. Parquet and text are read in a stream, block by block into scratch files that are
+mapped then, so that they are never in memory as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unisvm.io import libsvm, parquet
+from unisvm.rows.mapped import DenseRows, Pages, StoredRows
+
+# surely not the text of LIBSVM, whose files have all kinds of suffixes
+_OTHER_KINDS = re.compile(
+    r"\.(csv|tsv|npz|jsonl?|h5|hdf5|feather|arrow|orc|avro|pkl|pickle|joblib|xlsx?|ods|mat|arff|zip|tar|tgz|7z|xz|zst)"
+)
+_READ = ".npy, .parquet, a folder of .parquet files, or the text of LIBSVM (.svm, .libsvm, .txt; also .gz or .bz2)"
+
+
+class Expected(NamedTuple):
+    """Columns that a model was fitted on: their number, and their names and the least index in its file, if any."""
+
+    n_features: int
+    names: list[str] | None
+    index_base: int | None
+
+
+def is_path(given: Any) -> bool:
+    """Whether it is the path of a file, rather than numbers."""
+    return isinstance(given, str | os.PathLike)
+
+
+def stored(X) -> StoredRows | None:
+    """Rows that are in a file already, or an array that is mapped from one; None for what is in memory."""
+    if isinstance(X, StoredRows):
+        return X
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "biuf" or Pages.of(X) is None:
+        return None
+    return DenseRows(X)
+
+
+def open_rows(
+    given: str | os.PathLike, y: Any = None, *, scratch_dir=None, expected: Expected | None = None
+) -> tuple[StoredRows, Any]:
+    """The rows of a file or folder, and their targets.
+
+    Parameters
+    ----------
+    given : str or Path
+    y
+        The targets, or the name of their column in a Parquet file; when None, those of a LIBSVM file.
+    scratch_dir : str or Path, optional
+        The folder for scratch files; the system's folder for temporary files when None.
+    expected : Expected, optional
+        Columns that the rows must have; when given, there are no targets.
+    """
+    path = Path(given)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder {str(path)!r}.")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packed = bool(suffixes) and suffixes[-1] in libsvm.PACKED
+    suffix = "".join(suffixes[-2:-1] if packed else suffixes[-1:])
+    if path.is_dir() or (suffix in parquet.SUFFIXES and not packed):
+        names = None if expected is None else expected.names
+        return parquet.read(path, y, scratch_dir, names)
+    if suffix == ".npy" and not packed:
+        return DenseRows(_matrix(path)), y
+    if _OTHER_KINDS.fullmatch(suffix) or suffix == ".npy" or suffix in parquet.SUFFIXES:
+        raise ValueError(f"{path}: files of this kind are not read. Give {_READ}.")
+    if expected is not None:
+        return libsvm.read(path, scratch_dir, expected.n_features, expected.index_base)[0], None
+    rows, labels = libsvm.read(path, scratch_dir)
+    return rows, labels if y is None else y
+
+
+def open_targets(y):
+    """The targets: those in a .npy file if its path is given."""
+    if not is_path(y):
+        return y
+    path = Path(y)
+    if path.suffix.lower() != ".npy":
+        raise ValueError(f"y must be an array, the path of a .npy file, or a column of a Parquet file; got {str(y)!r}.")
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {str(path)!r}.")
+    return _array(path, None)
+
+
+def _matrix(path: Path) -> np.ndarray:
+    array = _array(path, "r")
+    if array.ndim != 2:
+        raise ValueError(f"{path}: X must have two dimensions, rows and columns; its shape is {array.shape}.")
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{path}: X must hold numbers; its type is {array.dtype}.")
+    return array
+
+
+def _array(path: Path, mode) -> np.ndarray:
+    try:
+        return np.load(path, mmap_mode=mode, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{path} is no .npy file of numbers or text: {error}") from error

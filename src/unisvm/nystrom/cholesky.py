@@ -1,0 +1,139 @@
+"""The partial Cholesky factorisation of a kernel matrix that landmarks are chosen by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from unisvm.kernels import Kernel
+from unisvm.parallel import run
+from unisvm.rows import RowStore
+
+# so many new entries of the factor are worth sharing out
+_WORTH_THREADS = 20_000
+
+
+class PartialCholesky:
+    """A growing factor F with K ≈ F Fᵀ, exact in the pivots' rows.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    rows : row store
+    candidates : ndarray of int
+        Store indices of the rows that K is about.
+    weights : ndarray
+        Weight of each candidate in the trace.
+    rank : int
+        Most pivots.
+    sampled : bool
+        The candidates stand for more rows. Those that are pivots leave nothing out, and say nothing of other rows.
+
+    Attributes
+    ----------
+    residual : ndarray
+        The diagonal of K − F Fᵀ, never negative.
+    pivots : list of int
+        Positions among the candidates.
+    """
+
+    def __init__(
+        self, kernel: Kernel, rows: RowStore, candidates: np.ndarray, weights: np.ndarray, rank: int, *, sampled: bool
+    ):
+        self._kernel = kernel
+        self._n_threads = rows.n_threads
+        self._vectors = rows.take(candidates)
+        self._points = candidates if kernel.points_are_indices else self._vectors
+        diagonal = rows.diagonal(kernel, candidates) if kernel.points_are_indices else kernel.diagonal(self._vectors)
+        # below this a pivot is rounding error
+        self.floor = 10 * np.finfo(rows.dtype).eps * max(diagonal.max(initial=0.0), 0.0)
+        self.residual = np.where(diagonal > self.floor, diagonal, 0.0)
+        self.weights = weights
+        self.pivots: list[int] = []
+        self._trace = float(weights @ self.residual)
+        self._sampled = sampled
+        # stored by columns, so that ranks which are never reached cost nothing
+        self._factor = np.empty((rank, len(candidates)), dtype=rows.dtype)
+
+    def entries(self, positions: np.ndarray) -> np.ndarray:
+        """K − F Fᵀ between these positions."""
+        entries = self._kernel.against(self._points[positions])(self._vectors[positions])
+        factor = self._factor[: len(self.pivots), positions]
+        entries -= factor.T @ factor
+        return entries
+
+    def add(self, positions: np.ndarray, tol: float, rng: np.random.RandomState | None = None) -> bool:
+        """Add pivots in this order, but those that are already spanned; True when full or when `tol` is met.
+
+        With `rng`, the positions are proposals that were drawn by `residual`, some of which are rejected so that those
+        left are as if they had been drawn one after the other.
+        """
+        if len(positions) == 0:
+            return False
+        drawn_with = self.residual[positions]
+        matrix = self.entries(positions).astype(np.float64)
+        independent, factor = self._eliminate(
+            matrix, positions, lambda i, left: rng is None or rng.uniform() * drawn_with[i] < left
+        )
+        if len(independent) == 0:
+            return False
+        new = self._new_rows(positions[independent], factor)
+        squares = new**2
+        trace = float(self.weights @ self.residual)
+        left = trace - np.cumsum(squares @ self.weights)
+        met = np.flatnonzero(left <= tol * self._trace * self._share_of_others(positions[independent]))
+        room = len(self._factor) - len(self.pivots)
+        count = min(len(new), room, met[0] + 1 if len(met) else len(new))
+        self._factor[len(self.pivots) : len(self.pivots) + count] = new[:count]
+        self.pivots.extend(positions[independent[:count]].tolist())
+        self.residual -= squares[:count].sum(axis=0, dtype=np.float64)
+        self.residual[self.residual < self.floor] = 0.0
+        self.residual[self.pivots] = 0.0
+        return len(met) > 0 or count == room
+
+    def _share_of_others(self, new: np.ndarray) -> np.ndarray | float:
+        """Share of the candidates' weight that is not on pivots, after each of the new ones."""
+        if not self._sampled:
+            return 1.0
+        taken = self.weights[self.pivots].sum() + np.cumsum(self.weights[new])
+        return np.maximum(1 - taken / self.weights.sum(), 0.0)
+
+    def _new_rows(self, pivots: np.ndarray, factor: np.ndarray) -> np.ndarray:
+        """Rows that these pivots add to F; `factor` is the Cholesky factor of K − F Fᵀ between them."""
+        before = self._factor[: len(self.pivots)]
+        between = np.ascontiguousarray(before[:, pivots].T)
+        against = self._kernel.against(self._points[pivots])
+        new = np.empty((len(pivots), len(self.weights)), dtype=self._factor.dtype)
+        inverse = np.linalg.inv(factor).astype(new.dtype)
+
+        def fill(part: slice) -> None:
+            left = against(self._vectors[part]).T
+            left -= between @ before[:, part]
+            np.matmul(inverse, left, out=new[:, part])
+
+        n_parts = self._n_threads if new.size > _WORTH_THREADS else 1
+        bounds = np.linspace(0, new.shape[1], n_parts + 1).astype(int).tolist()
+        run([partial(fill, slice(*ends)) for ends in pairwise(bounds)], n_parts)
+        return new
+
+    def _eliminate(
+        self, matrix: np.ndarray, positions: np.ndarray, accept: Callable[[int, float], bool]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Accepted positions that the ones before them do not span, and the Cholesky factor of their matrix."""
+        kept: list[int] = []
+        columns = np.empty_like(matrix)
+        left = matrix.diagonal().copy()
+        for i in range(len(matrix)):
+            if matrix[i, i] <= self.floor:
+                # spanned by the pivots, whatever rounding left in its residual: it must not be proposed for ever
+                self.residual[positions[i]] = 0.0
+            elif left[i] > self.floor and accept(i, left[i]):
+                before = columns[: len(kept)]
+                column = columns[len(kept)] = (matrix[i] - before[:, i] @ before) / np.sqrt(left[i])
+                left -= column * column
+                kept.append(i)
+        rows = np.asarray(kept, dtype=np.intp)
+        return rows, columns[: len(kept), rows].T

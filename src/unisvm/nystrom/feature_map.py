@@ -1,0 +1,138 @@
+"""The Nyström features P = K(X, B) L⁻ᵀ with K(B, B) = L Lᵀ: L⁻¹ is applied to coefficients, never to all rows."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.linalg import eigvalsh, solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from unisvm.kernels import Kernel
+from unisvm.parallel import blas_threads, single_thread_if_small
+
+# Pivots of K(B, B) below this share of its largest entry are not told from rounding error in the features.
+_LEAST_PIVOT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-13}
+_CHECKED_FOR_SIGN = 500
+# rows and columns that are whitened at a time
+_WHITENED_ROWS, _PANEL = 512, 128
+
+
+class FeatureMap:
+    """K(x, B) for rows x, and the factor L that relates coefficients on it to those of an orthonormal basis.
+
+    f(x) = K(x, B) α = p(x)·w with p(x) = L⁻¹ K(B, x) and α = L⁻ᵀ w, so that ‖f‖² = ‖w‖².
+
+    Parameters
+    ----------
+    kernel : Kernel
+    points
+        The landmarks, as the kernel's `against` takes them.
+    matrix : ndarray
+        K(B, B) in double precision, which is written over.
+    dtype : dtype
+        The precision of the rows.
+
+    Attributes
+    ----------
+    kept : ndarray of int
+        Positions of the landmarks that are left; those in the span of others are dropped.
+    points
+        The landmarks that are left.
+    factor : ndarray
+        The lower triangular L.
+    """
+
+    def __init__(self, kernel: Kernel, points, matrix: np.ndarray, dtype: np.dtype):
+        if not kernel.is_psd:
+            check_positive_semidefinite(matrix, refuse=kernel.refuses_indefinite)
+        largest = matrix.diagonal().max(initial=0.0)
+        if largest <= 0:
+            raise ValueError(
+                "The kernel is zero on all landmarks, so that there is nothing to learn from. Scale the columns of X, "
+                "or choose another kernel."
+            )
+        least = max(_LEAST_PIVOT[dtype], len(matrix) * np.finfo(np.float64).eps)
+        # the transpose is the same matrix in the order of LAPACK, which needs no copy then
+        with single_thread_if_small(len(matrix) ** 3 / 6):
+            factor, pivots, rank, _ = dpstrf(matrix.T, tol=least * largest, lower=1, overwrite_a=1)
+        factor = np.asfortranarray(factor[:rank, :rank])
+        factor *= np.tri(rank, dtype=bool)
+        self._set(kernel, points, pivots[:rank] - 1, factor)
+
+    @classmethod
+    def from_factor(cls, kernel: Kernel, points, kept: np.ndarray, factor: np.ndarray) -> FeatureMap:
+        """Feature map with these of the points and this factor L."""
+        feature_map = cls.__new__(cls)
+        feature_map._set(kernel, points, kept, factor)
+        return feature_map
+
+    def _set(self, kernel: Kernel, points, kept: np.ndarray, factor: np.ndarray) -> None:
+        self.kernel = kernel
+        self.kept = kept
+        self.points = points[kept]
+        self.factor = factor
+        self.block = kernel.against(self.points)
+
+    @property
+    def rank(self) -> int:
+        return len(self.kept)
+
+    def to_dual(self, W: np.ndarray) -> np.ndarray:
+        """Dual coefficients α = L⁻ᵀ w."""
+        return solve_triangular(self.factor, W, lower=True, trans="T", check_finite=False)
+
+    def from_values(self, values: np.ndarray) -> np.ndarray:
+        """L⁻¹ v: the coefficients w of the function with values v at the landmarks.
+
+        It also turns a gradient in α into the gradient in w.
+        """
+        return solve_triangular(self.factor, values, lower=True, check_finite=False)
+
+
+class Whitener:
+    """L⁻¹ for rows of features, in products of panels: unlike a solve, they leave the interpreter's lock to others.
+
+    Parameters
+    ----------
+    factor : ndarray
+        The lower triangular L.
+    dtype : dtype
+        The precision of the rows.
+    """
+
+    def __init__(self, factor: np.ndarray, dtype: np.dtype):
+        panels = [slice(low, min(low + _PANEL, len(factor))) for low in range(0, len(factor), _PANEL)]
+        blocks = [factor[panel, panel] for panel in panels]
+        with blas_threads(1):
+            inverses = [solve_triangular(L, np.eye(len(L)), lower=True, check_finite=False) for L in blocks]
+        rounded = factor.astype(dtype)
+        self._panels = [
+            (panel, rounded[panel, : panel.start].T, inverse.T.astype(dtype))
+            for panel, inverse in zip(panels, inverses, strict=True)
+        ]
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """L⁻¹ v for every row v, written over the rows."""
+        for low in range(0, len(values), _WHITENED_ROWS):
+            rows = values[low : low + _WHITENED_ROWS]
+            for panel, before, inverse in self._panels:
+                part = rows[:, panel]
+                part -= np.dot(rows[:, : panel.start], before)
+                part[...] = np.dot(part, inverse)
+        return values
+
+
+def check_positive_semidefinite(matrix: np.ndarray, *, refuse: bool) -> None:
+    """Raise, or warn, when a kernel matrix clearly has negative eigenvalues. At most 500 rows are looked at."""
+    part = matrix[:_CHECKED_FOR_SIGN, :_CHECKED_FOR_SIGN]
+    eigenvalues = eigvalsh((part + part.T) / 2)
+    if eigenvalues[0] >= -1e-5 * max(abs(eigenvalues[-1]), np.finfo(float).tiny):
+        return
+    message = (
+        f"The kernel matrix is not positive semidefinite: among {len(part)} rows its smallest eigenvalue is "
+        f"{eigenvalues[0]:.3g}, its largest {eigenvalues[-1]:.3g}."
+    )
+    if refuse:
+        raise ValueError(f"{message} Clip its negative eigenvalues, or use another kernel.")
+    warnings.warn(f"{message} Its negative part is left out.", UserWarning, stacklevel=2)

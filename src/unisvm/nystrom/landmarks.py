@@ -1,0 +1,226 @@
+"""Landmark rows B that the kernel is approximated by, and the rules that choose them.
+
+The rules work on a partial Cholesky factorisation of the kernel matrix of some candidate rows: uniform and randomly
+pivoted landmarks on a random sample, greedily pivoted ones on all rows, which costs O(m r²) and is the paper's way.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+
+from unisvm._checks import one_of
+from unisvm.kernels import Kernel
+from unisvm.nystrom.cholesky import PartialCholesky
+from unisvm.parallel import blas_threads
+from unisvm.rows import RowStore
+
+# candidates that a randomly pivoted landmark is chosen from
+_FEWEST_CANDIDATES, _MOST_CANDIDATES = 3, 10
+_LEAST_CANDIDATES = 2000
+
+
+@runtime_checkable
+class LandmarkRule(Protocol):
+    """A rule that chooses landmarks: an object with the method `choose`, such as one of the user's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from unisvm import UniSVMClassifier
+    >>> class EvenlySpaced:
+    ...     def choose(self, rows, kernel, rank, tol, rng):
+    ...         return np.unique(np.linspace(0, rows.n_rows - 1, rank).astype(int))
+    >>> X, y = make_moons(300, noise=0.1, random_state=0)
+    >>> model = UniSVMClassifier(landmarks=EvenlySpaced(), rank=4).fit(X, y)
+    >>> model.landmarks_.tolist()
+    [0, 99, 199, 299]
+    """
+
+    def choose(self, rows: RowStore, kernel: Kernel, rank: int, tol: float, rng: np.random.RandomState) -> np.ndarray:
+        """Store indices of the landmarks, of shape (n_landmarks,), or points, of shape (n_landmarks, n_features).
+
+        Parameters
+        ----------
+        rows : RowStore
+            The training rows of positive weight.
+        kernel : Kernel
+            With its gamma as a number.
+        rank : int
+            Most landmarks.
+        tol : float
+            Stop once the trace left out is at most this share of the trace.
+        rng : RandomState
+        """
+        ...
+
+
+class RandomlyPivotedCholesky:
+    """Pivots drawn by the diagonal that is left, in blocks with rejection, on a sample of the rows."""
+
+    def choose(self, rows, kernel, rank, tol, rng):
+        candidates, weights = rows.weighted_subsample(_n_candidates(rows.n_rows, rank), rng)
+        sampled = len(candidates) < rows.n_rows
+        cholesky = PartialCholesky(kernel, rows, candidates, weights, rank, sampled=sampled)
+        block = max(10, rank // 20)
+        while len(cholesky.pivots) < rank:
+            mass = cholesky.weights * cholesky.residual
+            total = mass.sum()
+            if total <= 0:
+                break
+            proposals = rng.choice(len(candidates), block, p=mass / total)
+            if cholesky.add(proposals, tol, rng):
+                break
+        return candidates[cholesky.pivots]
+
+
+def _n_candidates(n_rows: int, rank: int) -> int:
+    """Number of rows to choose from: all when that is cheap, else few enough to cost little beside the sweeps.
+
+    Data with heavy tails want many, since rare rows matter there: on cpu_act, three a landmark left an error a tenth
+    higher than ten did.
+    """
+    most = _MOST_CANDIDATES * rank
+    enough = n_rows if n_rows <= most else np.clip(n_rows // 40, _FEWEST_CANDIDATES * rank, most)
+    return max(int(enough), _LEAST_CANDIDATES)
+
+
+class PivotedCholesky:
+    """The largest entry of the diagonal that is left, on all rows: the paper's rule."""
+
+    def choose(self, rows, kernel, rank, tol, rng):
+        # a random order settles ties, so that the first landmark of a kernel with a constant diagonal is a random one
+        candidates = rng.permutation(rows.n_rows)
+        weights = rows.take_weights(candidates)
+        cholesky = PartialCholesky(kernel, rows, candidates, weights, rank, sampled=False)
+        while cholesky.residual.max() > 0:
+            pivot = np.argmax(cholesky.residual)
+            if cholesky.add(np.array([pivot]), tol):
+                break
+        return candidates[cholesky.pivots]
+
+
+class Uniform:
+    """Rows at random, by weight."""
+
+    def choose(self, rows, kernel, rank, tol, rng):
+        drawn = rows.draw(rank, rng)
+        # the trace is measured on other rows, which stand for all
+        measured, weights = rows.weighted_subsample(_LEAST_CANDIDATES, rng)
+        candidates, weights = np.concatenate([drawn, measured]), np.concatenate([np.zeros(rank), weights])
+        cholesky = PartialCholesky(kernel, rows, candidates, weights, rank, sampled=True)
+        block = max(10, rank // 20)
+        for start in range(0, rank, block):
+            if cholesky.add(np.arange(start, min(start + block, rank)), tol):
+                break
+        return candidates[cholesky.pivots]
+
+
+RULES: dict[str, LandmarkRule] = {
+    "rpcholesky": RandomlyPivotedCholesky(),
+    "pivoted_cholesky": PivotedCholesky(),
+    "uniform": Uniform(),
+}
+
+
+class Landmarks(NamedTuple):
+    """The landmarks, in the forms in which they are needed.
+
+    Attributes
+    ----------
+    row_indices : ndarray of int or None
+        Among all rows that were given; None when they are points that the user gave.
+    store_indices : ndarray of int or None
+        In the row store; None when they are not all in it.
+    kernel_points
+        As `Kernel.against` takes them.
+    vectors : ndarray or CSR matrix of shape (n_landmarks, n_features)
+    """
+
+    row_indices: np.ndarray | None
+    store_indices: np.ndarray | None
+    kernel_points: Any
+    vectors: Any
+
+    @classmethod
+    def from_store(cls, rows: RowStore, kernel: Kernel, indices: np.ndarray) -> Landmarks:
+        """Landmarks that are rows of the store, by their store indices."""
+        vectors = rows.take(indices)
+        points = indices if kernel.points_are_indices else vectors
+        return cls(rows.row_indices(indices), indices, points, vectors)
+
+    @classmethod
+    def from_array(cls, array: Any, rows: RowStore, kernel: Kernel) -> Landmarks:
+        """Landmarks that the user gave, as row indices (1-D) or as points (2-D)."""
+        array = array if sparse.issparse(array) else np.asarray(array)
+        if array.ndim == 1 and np.issubdtype(array.dtype, np.integer) and len(array):
+            return cls._from_row_indices(np.unique(array), rows, kernel)
+        if array.ndim != 2 or kernel.points_are_indices:
+            kinds = "row numbers (1-D integers)" + ("" if kernel.points_are_indices else " or points (2-D)")
+            raise ValueError(
+                f"landmarks must be one of {', '.join(map(repr, RULES))}, an object with a method choose, or an array "
+                f"of {kinds}; got an array of shape {array.shape} and type {array.dtype}."
+            )
+        points = check_array(array, accept_sparse="csr", dtype=rows.dtype, input_name="landmarks")
+        if points.shape[1] != rows.n_features:
+            raise ValueError(f"The landmarks have {points.shape[1]} columns, but X has {rows.n_features}.")
+        return cls(None, None, points, points)
+
+    @classmethod
+    def _from_row_indices(cls, row_indices: np.ndarray, rows: RowStore, kernel: Kernel) -> Landmarks:
+        if row_indices[0] < 0 or row_indices[-1] >= rows.n_given:
+            raise ValueError(
+                f"Landmark indices must be row numbers from 0 to {rows.n_given - 1}; "
+                f"got values from {row_indices[0]} to {row_indices[-1]}."
+            )
+        indices = rows.locate(row_indices)
+        if indices is not None:
+            return cls.from_store(rows, kernel, indices)
+        if kernel.points_are_indices:
+            raise ValueError("Landmarks given by their row numbers must be rows of positive weight here.")
+        vectors = rows.take_given(row_indices)
+        return cls(row_indices, None, vectors, vectors)
+
+
+def check_rule(landmarks: Any) -> None:
+    """Raise when `landmarks` is a name that no rule has, or a class in place of an object."""
+    if isinstance(landmarks, str):
+        one_of("landmark rule", landmarks, RULES)
+    elif isinstance(landmarks, type):
+        raise ValueError(f"landmarks must be an object: use {landmarks.__name__}() instead of the class.")
+
+
+def choose_landmarks(
+    landmarks: Any, rows: RowStore, kernel: Kernel, rank: int, tol: float, rng: np.random.RandomState
+) -> Landmarks:
+    """Landmarks by the rule of that name, by a rule object, or as an array gives them.
+
+    When there are no more rows than `rank`, all of them are landmarks by any of the named rules.
+    """
+    if not isinstance(landmarks, str | LandmarkRule):
+        return Landmarks.from_array(landmarks, rows, kernel)
+    if isinstance(landmarks, str) and rank >= rows.n_rows:
+        return Landmarks.from_store(rows, kernel, np.arange(rows.n_rows))
+    rule = RULES[landmarks] if isinstance(landmarks, str) else landmarks
+    # threads of BLAS would spin on between its many small products
+    with blas_threads(1):
+        chosen = rule.choose(rows, kernel, rank, tol, rng)
+    if sparse.issparse(chosen) or np.ndim(chosen) == 2:
+        return Landmarks.from_array(chosen, rows, kernel)
+    if not isinstance(landmarks, str):
+        chosen = _check_indices(rule, np.asarray(chosen), rows.n_rows)
+    return Landmarks.from_store(rows, kernel, chosen)
+
+
+def _check_indices(rule: LandmarkRule, indices: np.ndarray, n_rows: int) -> np.ndarray:
+    is_integer = indices.ndim == 1 and np.issubdtype(indices.dtype, np.integer)
+    if is_integer and len(np.unique(indices)) == len(indices) > 0 and 0 <= indices.min() <= indices.max() < n_rows:
+        return indices
+    raise ValueError(
+        f"{type(rule).__name__}.choose must return distinct store indices from 0 to {n_rows - 1} (1-D integers) or "
+        f"points (2-D); got an array of shape {indices.shape} and type {indices.dtype}."
+    )

@@ -1,0 +1,202 @@
+"""Threads over blocks of rows, limits on the threads of BLAS, and cancellation."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache, partial
+from itertools import pairwise
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any, TypeVar
+
+import numpy as np
+from joblib import cpu_count, effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+from unisvm import compiled
+
+T = TypeVar("T")
+
+# multiplications that are over before another thread has woken
+_WORTH_WAKING = 2e8
+
+# NumPy looks up the smallest numbers once, and would not find subnormal ones while they are flushed to 0
+for _precision in (np.half, np.single, np.double, np.longdouble):
+    np.finfo(_precision)
+
+
+@cache
+def _blas() -> list[Any]:
+    return ThreadpoolController().select(user_api="blas").lib_controllers
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Number of threads for `n_jobs`; None means as many as BLAS is set to use."""
+    if n_jobs is not None:
+        return effective_n_jobs(n_jobs)
+    return min(max((library.num_threads for library in _blas()), default=1), cpu_count())
+
+
+class _BlasLimit:
+    """Number of BLAS threads, which all fits of the process share.
+
+    The limit in force is the last one whose block has not ended, in whatever order blocks in different threads end.
+    The last block to end restores the numbers that the first one found.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._limits: dict[object, int] = {}
+        self._found: list[int] = []
+        #: limit in force; None outside of all blocks
+        self.current: int | None = None
+
+    def enter(self, n_threads: int) -> object:
+        with self._lock:
+            if not self._limits:
+                self._found = [library.num_threads for library in _blas()]
+            key = object()
+            self._limits[key] = n_threads
+            self._apply()
+            return key
+
+    def leave(self, key: object) -> None:
+        with self._lock:
+            del self._limits[key]
+            self._apply()
+
+    def _apply(self) -> None:
+        self.current = next(reversed(self._limits.values()), None)
+        for library, found in zip(_blas(), self._found, strict=True):
+            library.set_num_threads(found if self.current is None else self.current)
+
+
+_limit = _BlasLimit()
+
+
+@contextmanager
+def blas_threads(n_threads: int) -> Iterator[None]:
+    """Limit the matrix products inside to `n_threads`, and flush subnormal numbers to 0."""
+    key = _limit.enter(n_threads)
+    try:
+        with compiled.flushing():
+            yield
+    finally:
+        _limit.leave(key)
+
+
+def single_thread_if_small(n_multiplications: float) -> AbstractContextManager[None]:
+    """Limit the matrix products inside to one thread if they are over before another has woken."""
+    return blas_threads(1) if n_multiplications < _WORTH_WAKING else nullcontext()
+
+
+class CancelToken:
+    """Flag that tasks look at to end early."""
+
+    cancelled = False
+
+
+class _Helpers:
+    """Threads that wait for work; starting them anew takes longer than a sweep over few rows.
+
+    Not an executor of the standard library: a Ctrl-C while that starts a thread leaves one that the end of the process
+    waits for forever, and one while it waits can leave a lock behind. Here a helper that does not come is not missed.
+    """
+
+    def __init__(self, n_threads: int) -> None:
+        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        for k in range(n_threads):
+            Thread(target=self._serve, name=f"unisvm-{n_threads}-{k}", daemon=True).start()
+
+    def _serve(self) -> None:
+        with compiled.flushing():
+            while True:
+                self._work.get()()
+
+    def ask(self, work: Callable[[], None]) -> None:
+        self._work.put(work)
+
+
+_helpers = cache(_Helpers)
+
+if hasattr(os, "register_at_fork"):
+    # a child process has none of the threads of its parent
+    os.register_at_fork(after_in_child=_helpers.cache_clear)
+
+
+def run(tasks: Iterable[Callable[[], T]], n_threads: int, cancel: CancelToken | None = None) -> list[T]:
+    """Results of the tasks, in order; each task has one thread for its matrix products.
+
+    The caller is one of the threads. When a task fails, or the user interrupts, the others are not left running behind
+    the caller's back: those that have not begun are left out, `cancel` is set for those that look at it, and they are
+    waited for.
+    """
+    tasks = list(tasks)
+    if n_threads == 1 or len(tasks) == 1:
+        with blas_threads(1):
+            return [task() for task in tasks]
+    left = deque(enumerate(tasks))
+    results: dict[int, T] = {}
+    errors: list[BaseException] = []
+    # a thread that helps holds one of these
+    helping = [Lock() for _ in range(min(n_threads, len(tasks)) - 1)]
+
+    def end() -> None:
+        left.clear()
+        if cancel is not None:
+            cancel.cancelled = True
+
+    def work() -> None:
+        while True:
+            try:
+                i, task = left.popleft()
+            except IndexError:
+                return
+            results[i] = task()
+
+    def help_out(lock: Lock) -> None:
+        with lock:
+            try:
+                work()
+            except BaseException as error:
+                end()
+                errors.append(error)
+
+    def wait() -> None:
+        # one who comes after this finds nothing left to do
+        for lock in helping:
+            with lock:
+                pass
+
+    with blas_threads(1):
+        try:
+            for lock in helping:
+                # a thread that is woken by the caller while the caller goes on is put on another processor at once
+                _helpers(n_threads - 1).ask(partial(help_out, lock))
+            work()
+            wait()
+        finally:
+            end()
+            wait()
+    if errors:
+        raise errors.pop()
+    return [results[i] for i in range(len(tasks))]
+
+
+def threads_for(n_multiplications: float) -> int:
+    """Number of threads for so many multiplications: one if they are over before another thread has woken."""
+    n_threads = count_threads(None) if _limit.current is None else _limit.current
+    return n_threads if n_multiplications >= _WORTH_WAKING else 1
+
+
+def in_threads(part: Callable[[slice], T], length: int, n_multiplications: float) -> list[T]:
+    """Results of `part` for consecutive slices of a range, one for each thread that matrix products may use here.
+
+    It is often faster than BLAS with so many threads, which spin on for 100 ms into whatever follows.
+    """
+    n_threads = threads_for(n_multiplications)
+    bounds = [length * k // n_threads for k in range(n_threads + 1)]
+    return run([partial(part, slice(*ends)) for ends in pairwise(bounds)], n_threads)

@@ -1,0 +1,307 @@
+"""The solver protocol, and the one driver that iterates every solver: convergence, history, resuming, callbacks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from time import perf_counter
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from unisvm.objective import Objective
+from unisvm.preconditioner import Coordinates, Majoriser, MajoriserCoordinates
+
+#: a solver's state as arrays by their names, from which it can resume
+State = dict[str, np.ndarray]
+
+
+class StopReason(Enum):
+    """Why a column's iteration ended."""
+
+    CONVERGED = "the stationarity fell below tol"
+    MAX_ITER = "max_iter was reached"
+    PRECISION = "no further decrease can be told from rounding error"
+
+
+class Start(NamedTuple):
+    """Where a solver starts.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_coordinates, n_columns) or None
+        By the solver's own choice when None.
+    coordinates : Coordinates or None
+        Preconditioner; the majoriser when None.
+    n_sweeps : int
+        Sweeps over all rows that it took to find out.
+    """
+
+    weights: np.ndarray | None = None
+    coordinates: Coordinates | None = None
+    n_sweeps: int = 0
+
+    def state(self) -> State:
+        """The start as arrays, without entries that are None."""
+        arrays = {"n_sweeps": np.array(self.n_sweeps)}
+        if self.weights is not None:
+            arrays["weights"] = self.weights
+        if isinstance(self.coordinates, Majoriser):
+            arrays["coordinates"] = self.coordinates.factor
+        return arrays
+
+    @classmethod
+    def from_state(cls, state: State, A: float) -> Start:
+        """Inverse of `state`, for a loss with this constant."""
+        factor = state.get("coordinates")
+        coordinates = None if factor is None else Majoriser.from_factor(factor, A)
+        return cls(state.get("weights"), coordinates, int(state["n_sweeps"]))
+
+
+class Iteration(ABC):
+    """The columns that a solver has under way: where they stand, and how they move.
+
+    The driver calls `step`, takes the columns that are done out by `keep`, and saves and restores `state`. A subclass
+    has to write `step`, which sets `weights`, `value` and `stationarity`.
+
+    Attributes
+    ----------
+    objective : Objective
+    majoriser : MajoriserCoordinates
+    columns : ndarray of int of shape (n_active,)
+        Indices of the columns under way.
+    weights : ndarray of shape (n_coordinates, n_active)
+    value, stationarity : ndarray of shape (n_active,)
+        The objective, and the relative decrease that one more step of the majoriser promises there: see
+        `relative_decrease`.
+    n_sweeps : int
+        Sweeps over all rows before the first step.
+    """
+
+    #: attributes whose last axis are the columns under way
+    arrays: tuple[str, ...] = ("columns", "weights", "value", "stationarity")
+
+    def __init__(self, objective: Objective, majoriser: MajoriserCoordinates, weights: np.ndarray, n_sweeps: int = 0):
+        self.objective = objective
+        self.majoriser = majoriser
+        self.columns = np.arange(objective.n_columns)
+        self.weights = weights
+        self.value = np.full(objective.n_columns, np.inf)
+        self.stationarity = np.full(objective.n_columns, np.inf)
+        self.n_sweeps = n_sweeps
+
+    @abstractmethod
+    def step(self) -> None:
+        """Move every column under way once, and evaluate the objective there: one sweep."""
+
+    def converged(self, tol: float) -> np.ndarray:
+        """Mask of the columns that are done."""
+        return self.stationarity <= tol
+
+    def stalled(self) -> np.ndarray:
+        """Mask of the columns for which rounding error hides any further decrease."""
+        return np.zeros(len(self.columns), dtype=bool)
+
+    def keep(self, mask: np.ndarray) -> None:
+        """Go on with these of the columns."""
+        for name in self.arrays:
+            setattr(self, name, getattr(self, name)[..., mask])
+
+    def state(self) -> State:
+        """All that `step` needs, as arrays."""
+        return {name: getattr(self, name) for name in self.arrays}
+
+    def resume(self, state: State) -> None:
+        """Inverse of `state`."""
+        for name in self.arrays:
+            setattr(self, name, state[name])
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """A method that minimises the objective: an object with the method `begin`, such as one of the user's.
+
+    Two attributes are optional: ``needs_exact_majoriser = True`` asks for a majoriser of all rows instead of a sample,
+    and ``copies_of_features`` is how many m × r matrices the solver holds, features included (1 if it is absent).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
+    >>> from unisvm import UniSVMClassifier, solvers
+    >>> class Descent(solvers.Iteration):
+    ...     arrays = (*solvers.Iteration.arrays, "move")
+    ...     move = np.zeros(1)
+    ...     def step(self):
+    ...         self.weights = self.weights - self.move
+    ...         self.value, gradient = self.objective(self.weights, self.columns)
+    ...         z = self.majoriser.gradient(gradient, self.columns)
+    ...         self.stationarity = solvers.relative_decrease(z, self.value)
+    ...         self.move = self.majoriser.to_weights(z, self.columns)
+    >>> class GradientDescent:
+    ...     def begin(self, objective, majoriser, start):
+    ...         return Descent(objective, majoriser, majoriser.least_squares(objective.correlate_targets()))
+    >>> X, y = make_moons(100, noise=0.1, random_state=0)
+    >>> model = UniSVMClassifier("hinge", solver=GradientDescent()).fit(X, y)
+    >>> bool(model.stationarity_ <= model.tol)
+    True
+    """
+
+    def begin(self, objective: Objective, majoriser: MajoriserCoordinates, start: Start) -> Iteration:
+        """The iteration of all columns of the objective, before its first step."""
+        ...
+
+
+@dataclass
+class History:
+    """Objective and stationarity of every column at each iteration, and the seconds since the start."""
+
+    objective: list[np.ndarray] = field(default_factory=list)
+    stationarity: list[np.ndarray] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    _started: float = field(default_factory=perf_counter)
+
+    def __len__(self) -> int:
+        return len(self.objective)
+
+    def record(self, objective: np.ndarray, stationarity: np.ndarray) -> None:
+        self.objective.append(objective.copy())
+        self.stationarity.append(stationarity.copy())
+        self.seconds.append(perf_counter() - self._started)
+
+    def state(self) -> State:
+        return {
+            "history_objective": np.array(self.objective),
+            "history_stationarity": np.array(self.stationarity),
+            "history_seconds": np.array(self.seconds),
+        }
+
+    @classmethod
+    def from_state(cls, state: State) -> History:
+        """Inverse of `state`; time goes on from the last iteration."""
+        seconds = state["history_seconds"].tolist()
+        started = perf_counter() - (seconds[-1] if seconds else 0.0)
+        return cls(list(state["history_objective"]), list(state["history_stationarity"]), seconds, started)
+
+
+@dataclass
+class Result:
+    """The minimisers and how they were reached, per column.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_coordinates, n_columns)
+    objective, stationarity : ndarray of shape (n_columns,)
+        Stationarity is the decrease that one more step of the majoriser promises, relative to the objective.
+    n_sweeps : ndarray of int
+        Sweeps over all rows.
+    reasons : list of StopReason
+    history : History
+    """
+
+    weights: np.ndarray
+    objective: np.ndarray
+    stationarity: np.ndarray
+    n_sweeps: np.ndarray
+    reasons: list[StopReason]
+    history: History
+
+    @classmethod
+    def empty(cls, iteration: Iteration) -> Result:
+        """The result before the first step."""
+        q = iteration.objective.n_columns
+        unknown = np.full(q, np.inf)
+        weights, n_sweeps = np.zeros_like(iteration.weights), np.full(q, iteration.n_sweeps)
+        return cls(weights, unknown, unknown.copy(), n_sweeps, [StopReason.MAX_ITER] * q, History())
+
+    def update(self, iteration: Iteration) -> None:
+        """Take in where the columns under way stand after a step, but for their weights."""
+        self.objective[iteration.columns] = iteration.value
+        self.stationarity[iteration.columns] = iteration.stationarity
+        self.n_sweeps[iteration.columns] += 1
+        self.history.record(self.objective, self.stationarity)
+
+    def finish(self, iteration: Iteration, mask: np.ndarray, reason: StopReason) -> None:
+        """Take in the weights of some of the columns under way, which end for this reason."""
+        if mask.any():
+            ended = iteration.columns[mask]
+            self.weights[:, ended] = iteration.weights[:, mask]
+            for column in ended.tolist():
+                self.reasons[column] = reason
+
+    def state(self) -> State:
+        """The result as arrays."""
+        return {
+            "result_weights": self.weights,
+            "result_objective": self.objective,
+            "result_stationarity": self.stationarity,
+            "result_n_sweeps": self.n_sweeps,
+            "result_reasons": np.array([reason.name for reason in self.reasons], dtype=str),
+        } | self.history.state()
+
+    @classmethod
+    def from_state(cls, state: State) -> Result:
+        """Inverse of `state`."""
+        names = ("weights", "objective", "stationarity", "n_sweeps")
+        reasons = [StopReason[name] for name in state["result_reasons"].tolist()]
+        arrays = (state[f"result_{name}"] for name in names)
+        return cls(*arrays, reasons, History.from_state(state))
+
+
+#: called after each iteration with the history and a function that makes the solver's state; True ends the iteration
+IterationCallback = Callable[[History, Callable[[], State]], bool | None]
+
+
+def minimise(
+    solver: Solver,
+    objective: Objective,
+    majoriser: MajoriserCoordinates,
+    start: Start,
+    *,
+    tol: float,
+    max_iter: int,
+    callback: IterationCallback | None = None,
+    state: State | None = None,
+) -> Result:
+    """Minimisers of all columns: the loop of every solver.
+
+    Parameters
+    ----------
+    solver : Solver
+    objective : Objective
+    majoriser : MajoriserCoordinates
+        Measures stationarity.
+    start : Start
+    tol : float
+    max_iter : int
+        Steps that a column may take.
+    callback : callable, optional
+    state : State, optional
+        A state that `callback` was offered: the iteration resumes from there.
+    """
+    iteration = solver.begin(objective, majoriser, start)
+    if state is None:
+        result = Result.empty(iteration)
+    else:
+        iteration.resume(state)
+        result = Result.from_state(state)
+    while len(iteration.columns) and len(result.history) < max_iter:
+        iteration.step()
+        result.update(iteration)
+        converged = iteration.converged(tol)
+        stalled = iteration.stalled() & ~converged
+        result.finish(iteration, converged, StopReason.CONVERGED)
+        result.finish(iteration, stalled, StopReason.PRECISION)
+        if (converged | stalled).any():
+            iteration.keep(~(converged | stalled))
+        if callback is not None and callback(result.history, lambda: iteration.state() | result.state()):
+            break
+    result.finish(iteration, np.ones(len(iteration.columns), dtype=bool), StopReason.MAX_ITER)
+    return result
+
+
+def relative_decrease(gradient: np.ndarray, objective: np.ndarray) -> np.ndarray:
+    """½‖g‖²/F: the decrease that a unit step along the gradient g in the majoriser's coordinates promises."""
+    return 0.5 * np.einsum("ij,ij->j", gradient, gradient) / np.maximum(objective, np.finfo(float).tiny)
