@@ -29,14 +29,15 @@ import numpy as np
 from peers.machine import rates, read_seconds
 from peers.systems import SYSTEMS
 from peers.tasks import TASKS
-from unisvm._prepared import _sample_size
-from unisvm.landmarks import _candidates
+from unisvm.nystrom.gram import sample_size
+from unisvm.nystrom.landmarks import n_candidates
 from unisvm.objective import Objective
 from unisvm.rows import MemoryRows
+from unisvm.sweep import Sweep
 
 
 class Clock:
-    """Time spent in some methods of objectives over so many rows, by name."""
+    """Time spent in methods of objectives and row stores over so many rows, by name."""
 
     def __init__(self, n_rows: int) -> None:
         self.n_rows = n_rows
@@ -57,15 +58,15 @@ class Clock:
                 setattr(owner, name, method)
 
     def _timed(self, name: str, method):
-        def timed(objective, *args, **kwargs):
-            if objective.rows.n_rows != self.n_rows:
-                # the pilot's sample
-                return method(objective, *args, **kwargs)
+        def timed(owner, *args, **kwargs):
+            if getattr(owner, "rows", owner).n_rows != self.n_rows:
+                # the sample that is solved first
+                return method(owner, *args, **kwargs)
             if name == "__call__":
-                self.last = objective, args
+                self.last = owner, args
             started = perf_counter()
             try:
-                return method(objective, *args, **kwargs)
+                return method(owner, *args, **kwargs)
             finally:
                 self.seconds[name] += perf_counter() - started
                 self.calls[name] += 1
@@ -96,12 +97,12 @@ def first_touch(shape: tuple[int, int], dtype, threads: int) -> float:
 def compare(clock: Clock, threads: int, repeats: int = 9) -> tuple[float, float]:
     """Median seconds of a plain read of the features and of a sweep over them, one after the other."""
     objective, (W, columns) = clock.last
-    block = objective._block(*objective.to_dual(W), columns)
+    block = Sweep(objective.spec.take(columns), *objective.to_dual(W), objective.is_margin)
     read, sweep = [], []
     for _ in range(repeats):
         read.append(read_seconds(objective.features, threads, 1))
         started = perf_counter()
-        objective._sweep(block, len(columns), read_once=objective.reads_once(columns))
+        objective.rows.reduce(block, objective.features, len(columns), read_once=block.is_compiled)
         sweep.append(perf_counter() - started)
     return float(np.median(read)), float(np.median(sweep))
 
@@ -111,12 +112,12 @@ def fixed_work(m: int, r: int) -> dict[str, float]:
 
     Factorisations are in double precision, where an operation takes the time of two.
     """
-    factorisation, sample = 2 * r**3 / 3, min(_sample_size(m, r), m)
+    factorisation, sample = 2 * r**3 / 3, min(sample_size(m, r), m)
     return {
-        "landmarks": min(_candidates(m, r), m) * r**2 + factorisation,
+        "landmarks": min(n_candidates(m, r), m) * r**2 + factorisation,
         # the sample's features in an orthonormal basis, and one triangle of their moments
         "majoriser": 2 * sample * r**2 + factorisation,
-        "pilot": sample * r**2 + factorisation,
+        "start": sample * r**2 + factorisation,
     }
 
 
@@ -144,7 +145,8 @@ def main() -> None:
             SYSTEMS["unisvm"].make(task, 1000, **chosen).fit(X[:1000], y[:1000])
         with (
             contextlib.redirect_stdout(io.StringIO()) as said,
-            Clock(len(y)).on(Objective, "__call__", "_sweep") as clock,
+            Clock(len(y)).on(Objective, "__call__") as clock,
+            clock.on(MemoryRows, "reduce"),
         ):
             started = perf_counter()
             model.fit(X, y)
@@ -162,16 +164,16 @@ def report(name, model, parts, clock, total, X, machine, threads) -> None:
     exponentials = m * r * machine["exp_nanoseconds"] * 1e-9 / threads
     fresh = first_touch((m, r), X.dtype, threads)
     read, one = compare(clock, threads)
-    half_sweeps = clock.calls["_sweep"] - sweeps
+    half_sweeps = clock.calls["reduce"] - sweeps
     fixed = {stage: flops / (machine["gigaflops"] * 1e9) for stage, flops in fixed_work(m, r).items()}
     print(f"{name}: {m:,} rows, {d} columns, rank {r}, {sweeps} sweeps and {half_sweeps} half ones, {total:.3f} s")
     print(f"  {'':<36}{'seconds':>9}{'share':>9}{'model':>10}")
     show("landmarks", parts["landmarks"], total, fixed["landmarks"])
     show("features", parts["features"], total, products + exponentials)
-    show("majoriser", parts["moments"] + parts["majoriser"], total, fixed["majoriser"])
-    outside = parts["pilot"] + parts["solver"] - clock.seconds["_sweep"]
-    show("sweeps", clock.seconds["_sweep"], total, (sweeps + half_sweeps) * read)
-    show("pilot, and solver between sweeps", outside, total, fixed["pilot"])
+    show("majoriser", parts["gram"] + parts["majoriser"], total, fixed["majoriser"])
+    outside = parts["start"] + parts["solver"] - clock.seconds["reduce"]
+    show("sweeps", clock.seconds["reduce"], total, (sweeps + half_sweeps) * read)
+    show("start, and solver between sweeps", outside, total, fixed["start"])
     show("everything else", total - sum(parts.values()), total)
     expected = products + exponentials + (sweeps + half_sweeps) * read
     whole = expected + fresh + sum(fixed.values())

@@ -19,8 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from grid_cost import search_of
 from peers.systems import SYSTEMS
 from peers.tasks import REGRESSION, TASKS
-from unisvm import compiled
-from unisvm.rows import threads
+from unisvm import compiled, parallel
 
 GRID = "grid"
 
@@ -35,8 +34,8 @@ class Part:
 
     def use(self, wanted: bool) -> None:
         compiled._sweeps = self._module if wanted else None
-        # what a thread does with tiny numbers is settled when it begins
-        threads._helpers.cache_clear()
+        # a thread flushes subnormal numbers or not from its beginning
+        parallel._helpers.cache_clear()
 
 
 def seconds(function, *arguments) -> float:

@@ -1,4 +1,4 @@
-"""Which solver for the comparators' quadratic programs: seconds, and how far from optimal the answer is.
+"""Solvers for the quadratic programs of the baselines: seconds, and the distance of the answer from the optimum.
 
 The programs are those of L2SVM (α ≥ 0) and of RampSVM (0 ≤ α ≤ C) on the xor problem. Run:
 python benchmarks/quadratic_programs.py [--rows N ...]. Solvers that cannot be imported are named and left out.

@@ -1,11 +1,12 @@
-"""What wrong labels leave for anybody to learn: many learners, of which the test labels choose the best.
+"""How much can be learned from wrong labels: many learners, of which the test labels choose the best.
 
 UNISVM_DATA=folder python benchmarks/wrong_labels_limit.py [--sets ...] [--wrong SHARE] [--seeds ...]
 
 On the splits of grid_quality.py, forests, nearest neighbours and exact SVMs are trained on wrong labels with a range of
 parameters each. Prints a row of a Markdown table for each set: the accuracy in % of UniSVMClassifierCV with clean and
-with wrong labels, from docs/grid_quality.json.gz; that of the learner that is best on average over the seeds, and which
-it is; and the mean over the seeds if each has its own best one. Nobody without the test labels could choose so well.
+with wrong labels, from docs/grid_quality.json.gz; the accuracy and the name of the learner that is best on average over
+the seeds; and the mean over the seeds if each has its own best learner. Without the test labels nobody could choose so
+well. The stored runs of two classes were made when suspects of two classes were left out, too.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ GAMMAS = [1 / 16, 1 / 4, 1, 4, 16]
 
 
 def learners(scale: float) -> dict[str, Any]:
-    """Every learner with every choice of its parameters, by a name that does not depend on the set."""
+    """Every learner with every choice of its parameters, by names that do not depend on the set."""
     forest = {"n_estimators": 500, "n_jobs": -1, "random_state": 0}
     found: dict[str, Any] = {}
     for leaf in LEAVES:
@@ -46,7 +47,7 @@ def learners(scale: float) -> dict[str, Any]:
 
 
 def accuracies(name: str, wrong: float, seeds: list[int]) -> dict[str, list[float]]:
-    """The accuracy of every learner on the clean test rows, for each seed."""
+    """Accuracy of every learner on the clean test rows, for each seed."""
     reached: dict[str, list[float]] = {}
     for seed in seeds:
         data = prepare(name, wrong, seed)
@@ -57,7 +58,7 @@ def accuracies(name: str, wrong: float, seeds: list[int]) -> dict[str, list[floa
 
 
 def ours(name: str, wrong: float, seeds: list[int]) -> float:
-    """What UniSVMClassifierCV reached on the same splits."""
+    """Mean accuracy of UniSVMClassifierCV on the same splits."""
     own = [run for run in stored()["runs"] if (run["set"], run["noise"], run["system"]) == (name, wrong, "ours")]
     return float(np.mean([run["score"] for run in own if run["seed"] in seeds]))
 

@@ -10,7 +10,7 @@ def nystrom(K, chosen):
 
 
 def trace_left(K, chosen, weights=None):
-    """The share of the weighted trace that the Nyström approximation from these rows leaves out."""
+    """Share of the weighted trace that the Nyström approximation from these rows leaves out."""
     weights = np.ones(len(K)) if weights is None else weights
     approximation = nystrom(K, chosen) if len(chosen) else np.zeros_like(K)
     return weights @ np.diagonal(K - approximation) / (weights @ np.diagonal(K))
@@ -22,7 +22,7 @@ def orthonormal_features(K_xb, K_bb):
 
 
 def moments(P, weights):
-    """The weighted mean of p and of p pᵀ, row by row."""
+    """Weighted mean of p and of p pᵀ, row by row."""
     mean, gram = np.zeros(P.shape[1]), np.zeros((P.shape[1], P.shape[1]))
     for p, weight in zip(P, weights, strict=True):
         mean += weight * p
@@ -30,21 +30,21 @@ def moments(P, weights):
     return mean / weights.sum(), gram / weights.sum()
 
 
-def decision(P, w, centre=None):
-    """f at each row. With a centre, the last coordinate of w is the value of f at that point."""
-    return P @ w if centre is None else (P - centre) @ w[:-1] + w[-1]
+def decision(P, w, mean=None):
+    """f at each row. With the mean of the features, the last coordinate of w is the value of f there."""
+    return P @ w if mean is None else (P - mean) @ w[:-1] + w[-1]
 
 
-def objective(P, y, weights, w, loss, penalty, task, centre=None):
+def objective(P, y, weights, w, loss, penalty, is_margin, mean=None):
     """λ‖w‖² + Σ s ψ(r) / Σ s for one column of targets."""
-    f = decision(P, w, centre)
-    residuals = 1 - y * f if task == "classification" else y - f
-    body = w if centre is None else w[:-1]
+    f = decision(P, w, mean)
+    residuals = 1 - y * f if is_margin else y - f
+    body = w if mean is None else w[:-1]
     return penalty * (body @ body) + weights @ loss.value(residuals) / weights.sum()
 
 
 def slope(function, w, step=1e-6):
-    """The gradient by central differences."""
+    """Gradient by central differences."""
     gradient = np.empty_like(w)
     for i in range(len(w)):
         move = np.zeros_like(w)

@@ -20,7 +20,7 @@ from rich.progress import Progress
 from peers.machine import describe
 from results import SUFFIX, load, save
 from unisvm import losses, solvers
-from unisvm.rows.threads import count_threads
+from unisvm.parallel import count_threads
 
 ROOT = Path(__file__).resolve().parents[2]
 #: pictures, and the results that the page is built from

@@ -1,1 +1,1 @@
-"""Who is faster: every kernel machine that can be installed, on the same data, threads and parameters."""
+"""Comparison of kernel machines on the same data, with the same threads and parameters."""

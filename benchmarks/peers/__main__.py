@@ -1,7 +1,7 @@
 """Run the comparison and write its report.
 
 python -m peers                     everything, which takes hours
-python -m peers --tasks a9a ijcnn1  some of it; what was measured before is kept
+python -m peers --tasks a9a ijcnn1  a part of it; other results are kept
 python -m peers --report            only write the report again
 """
 
@@ -29,7 +29,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
 
 
 def run(job: Job, threads: int, limit: float) -> dict:
-    """The result of one job in its own process, or why there is none."""
+    """Result of one job in its own process, or the reason why there is none."""
     environment = dict(os.environ)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TBB_NUM_THREADS"):
         environment[name] = str(threads)
@@ -41,7 +41,7 @@ def run(job: Job, threads: int, limit: float) -> dict:
         command = ["taskset", "--cpu-list", ",".join(map(str, processors)), *command]
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True)
-        # loading and warming up do not count, and some libraries talk meanwhile
+        # loading and warming up do not count; some libraries print meanwhile
         said = list(itertools.takewhile(lambda line: line.strip() != READY, process.stdout))
         try:
             said += process.communicate(timeout=limit)[0].splitlines()
@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="*", help="only these data sets")
     parser.add_argument("--systems", nargs="*", help="only these systems")
     parser.add_argument("--parts", nargs="*", help="only these parts: main, rank, rows, losses")
-    parser.add_argument("--repeats", type=int, help="at most so many repeats")
+    parser.add_argument("--repeats", type=int, help="most repeats")
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--limit", type=float, default=1800, help="seconds of fitting after which a run is stopped")
     parser.add_argument("--report", action="store_true", help="run nothing, write the report again")
@@ -85,11 +85,11 @@ def main() -> None:
         and (not options.systems or job.system in options.systems)
         and (not options.parts or job.part in options.parts)
     ]
-    # what is not measured again stays, unless there is no such job any more
+    # results of jobs that are not run again stay, unless the job no longer exists
     stays = [(job.task, job.system, job.options) for job in every_job() if job not in chosen]
     results = [old for old in before["results"] if (old["task"], old["system"], old["options"]) in stays]
     rounds = max((job.repeats for job in chosen), default=0)
-    # repeats are the outer loop, so that a slow hour of the machine hits all systems alike
+    # repeats are the outer loop, so that a slow hour of the machine affects all systems alike
     runs = [
         (job, repeat)
         for repeat in range(min(rounds, options.repeats or rounds))

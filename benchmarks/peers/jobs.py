@@ -1,4 +1,4 @@
-"""What is run: which systems on which tasks, how often, and why not where not."""
+"""The jobs: which systems run on which tasks and how often, and the reasons for those that are left out."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ TEN_LOSSES = (
     "saturating(2,3,4)",
     "saturating(2,2,4)",
 )
-#: least squares as Nystroem + RidgeClassifier has it: landmarks drawn evenly, of which single precision cannot tell
-#: 400 apart
+#: least squares with uniform landmarks, as Nystroem + RidgeClassifier has it; in single precision 400 of them would be
+#: dropped as linearly dependent
 EVEN = {"loss": "least_squares", "landmarks": "uniform", "dtype": "float64"}
-#: rank 4000 and 8000 with the narrower kernels that they can use, to which even landmarks suit best
+#: rank 4000 and 8000 with narrower kernels, for which uniform landmarks are best
 WIDE = {
     4000: {"gamma": 8.0, "penalty": 1e-7, "landmarks": "uniform"},
     8000: {"gamma": 16.0, "penalty": 5e-8, "landmarks": "uniform"},

@@ -1,4 +1,4 @@
-"""What the measurements were made on: processor, memory, versions, and the rates that the cost model needs."""
+"""The machine of the measurements: processor, memory, versions, and the rates that the cost model needs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _median_seconds(action, repeats: int = 7) -> float:
 
 
 def read_seconds(features: np.ndarray, threads: int, repeats: int = 7) -> float:
-    """How long a plain read of the array takes in so many threads: a sum that uses each number once."""
+    """Seconds of a plain read of the array in so many threads: a sum that uses each number once."""
     rows = MemoryRows(features, features[:, :1], np.ones(len(features), dtype=features.dtype), threads)
     return _median_seconds(
         lambda: rows.reduce(lambda block, targets, weights: (np.add.reduce(block, axis=None),), features), repeats
@@ -72,7 +72,7 @@ def read_seconds(features: np.ndarray, threads: int, repeats: int = 7) -> float:
 
 
 def rates(threads: int) -> dict[str, float]:
-    """Products, exponentials and memory in single precision: what the cost model is made of."""
+    """Rates of the cost model in single precision: products, exponentials and memory."""
     rng = np.random.RandomState(0)
     with threadpool_limits(threads):
         A = rng.rand(2000, 2000).astype(np.float32)

@@ -1,4 +1,4 @@
-"""From raw results to a page: claims, tables and pictures, each with the machine beside it."""
+"""The page of the comparison, from raw results: claims, tables and pictures, with the machine of the runs."""
 
 from __future__ import annotations
 
@@ -26,13 +26,16 @@ def write(folder: Path, machine: dict, results: list[dict]) -> None:
         ("growth.png", "Seconds of training against rows and against rank", _growth_picture),
     ]
     parts = [
-        "# unisvm beside its peers",
-        "Written by `make bench` from [results.json.gz](results.json.gz). Every run is a process of its own with the "
-        "same threads; libraries are warmed up on 1,000 rows first; repeats are interleaved and the median is shown.",
+        "# unisvm compared with its peers",
+        "Time, accuracy and memory of unisvm, of other kernel machines and of LightGBM on the same rows. Kernel machines "
+        "have the same parameters. Written by `make bench` from [results.json.gz](results.json.gz).",
+        "Every run is a process of its own with the same number of threads. Libraries are warmed up on 1,000 rows first. "
+        "Repeats are interleaved, and tables show their median.",
         _machine_text(machine),
         "## Claims\n\n"
         + _claims_text(table)
-        + "\n\nFour settings were picked after looking at test accuracy: [which and how](settings.md).",
+        + "\n\nA run that was stopped counts with the seconds after which it was stopped. Four settings were chosen "
+        "with a look at the test accuracy: [which and how](settings.md).",
     ]
     for file, title, draw in pictures:
         figure = draw(table)
@@ -176,7 +179,7 @@ def _skipped_text(table: Table) -> str:
 
 
 def _accuracy_picture(table: Table):
-    """One panel a data set: the upper left corner is where one wants to be."""
+    """One panel for each data set: the upper left corner is best."""
     tasks = [task for task in _measured(table) if task in MAIN or task == "covtype-100k"]
     n_columns = 3
     n_rows = -(-len(tasks) // n_columns) or 1
@@ -202,7 +205,7 @@ def _accuracy_picture(table: Table):
 
 
 def _marker(name: str) -> dict:
-    """Ours are stars; every other system has a colour of its own, the same in all panels."""
+    """Marker of a system: ours are stars, every other system has its own colour in all panels."""
     if name.startswith("unisvm"):
         variants = ("unisvm", "unisvm (loss least_squares)")
         colour = {variants[0]: "crimson", variants[1]: "orange"}.get(name, "gold")

@@ -12,15 +12,15 @@ from peers.tasks import CLASSIFICATION, REGRESSION, Task
 
 @dataclass(frozen=True)
 class System:
-    """How to make a model for a task.
+    """A system, by the function that makes its model for a task.
 
     Attributes
     ----------
     make : callable
-        From the task, its number of training rows, and options, to an unfitted model.
+        Returns an unfitted model, given the task, its number of training rows, and options.
     kinds : tuple of str
     module : str or None
-        What must be importable.
+        Module that must be importable.
     """
 
     make: Callable[..., Any]
@@ -28,7 +28,7 @@ class System:
     module: str | None = None
 
     def missing(self) -> str | None:
-        """Why the system cannot be used here, or None."""
+        """Reason why the system cannot be used here, or None."""
         if self.module is None:
             return None
         try:
@@ -64,7 +64,7 @@ def _loss(text: str | None):
 
 
 def _algorithm_1(task: Task, n_rows: int, **options):
-    """The paper's: greedy pivoted Cholesky, the matrix of all rows, its stopping rule."""
+    """The paper's algorithm: greedily pivoted landmarks, the Gram matrix of all rows, its stopping rule."""
     from unisvm.solvers import DCA
 
     return _unisvm(
@@ -111,7 +111,7 @@ def _kernel_ridge(task: Task, n_rows: int):
 
 
 def _nystroem(last: Callable[[Task, float, int], Any]):
-    """scikit-learn's approximation with as many landmarks as ours, and a linear model on top."""
+    """scikit-learn's Nystroem with as many landmarks as ours, followed by a linear model."""
 
     def make(task: Task, n_rows: int, rank: int | None = None):
         from sklearn.kernel_approximation import Nystroem
@@ -139,7 +139,7 @@ def _linear_svc(task: Task, C: float, n_rows: int):
 def _sgd(task: Task, C: float, n_rows: int):
     from sklearn.linear_model import SGDClassifier
 
-    # λ = 1/(2Cm) weighs ‖w‖², SGD's alpha ½‖w‖²; without averaging it ends where its last rows took it
+    # λ = 1/(2Cm) multiplies ‖w‖², SGD's alpha ½‖w‖²; without averaging the last rows would decide the result
     return SGDClassifier(alpha=1 / (C * n_rows), average=True, random_state=0)
 
 

@@ -1,4 +1,4 @@
-"""The claims that the comparison must bear out, each worked out from the raw results."""
+"""The claims that the comparison must bear out, each computed from the raw results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from peers.tasks import BOARD_SIZES
 
 
 class Missing(Exception):
-    """A claim needs a measurement that is not there."""
+    """A measurement that a claim needs is missing."""
 
 
 class Table:
@@ -35,7 +35,7 @@ class Table:
         return float(np.median([run[quantity] for run in runs]))
 
     def fit(self, task: str, system: str, **options) -> float:
-        """Seconds; for a run that was stopped, those after which it was."""
+        """Seconds of a fit; for a run that was stopped, the limit."""
         stopped = [
             run["stopped_after"]
             for run in self.results
@@ -46,7 +46,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Claim:
-    """A figure that must be at least, or at most, so much."""
+    """A figure that must be at least, or at most, the bound."""
 
     text: str
     bound: float
@@ -55,7 +55,7 @@ class Claim:
     unit: str = "×"
 
     def check(self, table: Table) -> tuple[float | None, str]:
-        """The figure, and whether it holds: yes, no, or what is missing."""
+        """The figure, and whether the claim holds: yes, no, or the missing measurement."""
         try:
             figure = self.figure(table)
         except Missing as missing:

@@ -34,7 +34,7 @@ class Task:
     C: float | None = None
     penalty: float | None = None
     rank: int = 1000
-    #: stop before `rank` when the trace left out is below this share
+    #: stop before `rank` when the trace left out is below this share of the trace
     rank_tol: float = 1e-3
 
     def cost(self, n_rows: int) -> float:
@@ -43,7 +43,7 @@ class Task:
 
 
 def _official(name: str, scale: float = 1.0, positive: int | None = None) -> Split:
-    """A set with a split of its own; `positive` is the class that is told from the rest."""
+    """A set with an official split; with `positive`, this class against the rest."""
     data = datasets.load(name)
     y = [data["y_train"], data["y_test"]]
     if positive is not None:
@@ -76,7 +76,7 @@ def _w8a() -> Split:
 
 
 def _regression(name: str, n_train: int) -> Split:
-    """Columns and target to mean 0 and variance 1."""
+    """A set with columns and target of mean 0 and variance 1."""
     data = datasets.load(name)
     parts = train_test_split(data["X"].astype(float), data["y"].astype(float), train_size=n_train, random_state=0)
     X_train, X_test, y_train, y_test = parts

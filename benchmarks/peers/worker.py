@@ -1,4 +1,4 @@
-"""One measurement in a process of its own: reads a job from the command line, prints its result as JSON."""
+"""One measurement in a process of its own: reads a job from the command line and prints its result as JSON."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from peers.systems import SYSTEMS
 from peers.tasks import CLASSIFICATION, TASKS
 
 _WARM_UP_ROWS = 1000
-#: what is said when all is loaded and the fit begins
+#: line that is printed when all is loaded and the fit begins
 READY = "ready"
 
 
 def peak_megabytes() -> float:
-    """The most memory this process has held; getrusage would count that of the process which started it."""
+    """Peak memory of this process; getrusage would count that of the process which started it."""
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 

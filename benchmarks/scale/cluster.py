@@ -1,4 +1,4 @@
-"""A checkerboard fitted by two processes of a Dask cluster, beside the same fit by two threads of one process.
+"""A checkerboard fitted by two processes of a Dask cluster, compared with two threads of one process.
 
 python -m scale.cluster                    3,000,000 rows, rank 300
 python -m scale.cluster --rows 300000 --rank 100 --chunk 20000 --dtype float32
@@ -25,7 +25,7 @@ WORKERS = 2
 
 
 def load(folder: Path, name: str, dtype: str, low: int, high: int) -> np.ndarray:
-    """Rows of a file, read by whoever needs them."""
+    """Rows of a file, read on the worker that needs them."""
     return np.load(folder / f"{name}_train.npy", mmap_mode="r")[low:high].astype(dtype)
 
 
@@ -44,7 +44,7 @@ def lazily(folder: Path, name: str, dtype: str, chunk: int):
 
 
 def fit(folder: Path, where: str, rank: int, dtype: str, chunk: int) -> None:
-    """Fit in this process or on a cluster that it starts, and say how it went."""
+    """Fit in this process or on a cluster that it starts, and print the figures."""
     from unisvm import UniSVMClassifier
 
     n_rows = len(np.load(folder / "y_train.npy", mmap_mode="r"))
@@ -85,7 +85,7 @@ def fit(folder: Path, where: str, rank: int, dtype: str, chunk: int) -> None:
 
 
 def counter_of_tasks(counts: Counter[str]):
-    """What counts the scheduler's tasks by their kind, as they are done."""
+    """Scheduler plugin that counts finished tasks by their kind."""
     from dask.utils import key_split
     from distributed import SchedulerPlugin
 
@@ -98,7 +98,7 @@ def counter_of_tasks(counts: Counter[str]):
 
 
 def run(arguments: list[str]) -> dict:
-    """Run this script in a process of its own; what it says."""
+    """Figures that this script prints when it is run in a process of its own."""
     command = [sys.executable, "-m", "scale.cluster", *arguments]
     said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     return json.loads(said.splitlines()[-1])
@@ -108,7 +108,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=3_000_000)
     parser.add_argument("--rank", type=int, default=300)
-    parser.add_argument("--chunk", type=int, default=375_000, help="rows to a block")
+    parser.add_argument("--chunk", type=int, default=375_000, help="rows per block")
     parser.add_argument("--dtype", choices=["float32", "float64"], default="float64")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the figures into this page")
     parser.add_argument("--fit", choices=["process", "cluster"], help=argparse.SUPPRESS)
@@ -152,12 +152,13 @@ def report(options, process: dict, cluster: dict, one: np.ndarray, other: np.nda
             for name, result in rows
         ),
         "",
-        f"The cluster takes {cluster['seconds'] / process['seconds']:.2f} × the time of one process (at most 1.5 is "
-        f"the aim), and {cluster['seconds_a_sweep'] / process['seconds_a_sweep']:.2f} × for each sweep. Sums are "
-        "rounded in another order, which in single precision may lead to another answer within the tolerance. The "
+        f"The cluster takes {cluster['seconds'] / process['seconds']:.2f} × the time of one process (the aim is at "
+        f"most 1.5), and {cluster['seconds_a_sweep'] / process['seconds_a_sweep']:.2f} × the time for each sweep. Sums "
+        "are rounded in another order, which in single precision may end in another solution within the tolerance. The "
         f"objectives differ by {abs(cluster['objective'] / process['objective'] - 1):.0e}; {unequal.sum()} of "
         f"{len(unequal):,} predictions differ, the furthest at |f| = {np.abs(one[unequal]).max(initial=0):.0e}. "
-        f"A sweep is {cluster['blocks']} tasks for blocks, {tree:.1f} for the tree of sums, and 1 for what is sent.",
+        f"A sweep has {cluster['blocks']} tasks for the blocks, {tree:.1f} for the tree of sums, and 1 that sends the "
+        "coefficients.",
     ]
     return "\n".join(lines)
 

@@ -1,10 +1,10 @@
-"""A checkerboard on disk, fitted within a memory limit, beside the same fit in memory.
+"""A checkerboard on disk, fitted within a memory limit, compared with the same fit in memory.
 
 python -m scale.disk                       3,000,000 rows, rank 300, 1.5 GB
 python -m scale.disk --rows 20000000 --rank 100 --gamma 16 --limit 4GB --only disk
 
-The limit must be below the size of the features, or they are not on disk and the run stops. X is a memory map then, and
-predictions for it go to another one.
+The limit must be below the size of the features; otherwise they are not on disk, and the run stops. X is a memory map,
+and predictions for it are written to another one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BLOCK = 1_000_000
 
 
 def generate(folder: Path, n_rows: int) -> None:
-    """X and y as files, written block by block; the first rows of another seed are for testing."""
+    """Write X and y to files, block by block; the test rows are drawn with another seed."""
     for name, n, seed in (("train", n_rows, 0), ("test", 100_000, 1)):
         X = np.lib.format.open_memmap(folder / f"X_{name}.npy", "w+", np.float32, (n, 2))
         y = np.lib.format.open_memmap(folder / f"y_{name}.npy", "w+", np.int8, (n,))
@@ -37,7 +37,7 @@ def generate(folder: Path, n_rows: int) -> None:
 
 
 def fit(folder: Path, rank: int, gamma: float, limit: str | None) -> None:
-    """Fit in this process, and say how it went."""
+    """Fit in this process, and print the figures."""
     from unisvm import UniSVMClassifier
 
     mode = None if limit is None else "r"
@@ -78,8 +78,7 @@ def fit(folder: Path, rank: int, gamma: float, limit: str | None) -> None:
 
 
 def watched(arguments: list[str]) -> dict:
-    """Run this script in a process of its own; what it says, its peak memory as the system saw it, and where the
-    features were."""
+    """Figures that this script prints in a process of its own, with its peak memory and the place of the features."""
     command = [sys.executable, "-m", "scale.disk", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     said = process.stdout.read()

@@ -1,4 +1,4 @@
-"""Figures in a page: each script writes its own part, between two marks."""
+"""Figures in a page: each script writes its own part of it, between two marks."""
 
 from __future__ import annotations
 

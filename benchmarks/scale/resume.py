@@ -1,4 +1,4 @@
-"""A fit with a checkpoint on a large checkerboard, killed at random moments and started again, ends in one model.
+"""A fit with a checkpoint on a large checkerboard, killed at random moments and started again: the models are compared.
 
 python -m scale.resume                     1,000,000 rows, rank 200, ten kills
 python -m scale.resume --rows 5000000 --rank 300 --kills 3 --limit 2GB
@@ -18,11 +18,11 @@ import numpy as np
 
 from scale.disk import generate
 
-STAGES = ("begun", "landmarks", "start", "solver", "result")
+STAGES = ("begun", "landmarks", "gram", "start", "solver", "result")
 
 
 def fit(folder: Path, checkpoint: Path | None, options: argparse.Namespace) -> None:
-    """Fit in this process, write the decisions, and say how it went."""
+    """Fit in this process, write the decisions, and print the figures."""
     from unisvm import UniSVMClassifier
 
     X, y = (np.load(folder / f"{name}_train.npy", mmap_mode="r" if options.limit else None) for name in "Xy")
@@ -46,7 +46,7 @@ def fit(folder: Path, checkpoint: Path | None, options: argparse.Namespace) -> N
 
 
 def start(folder: Path, checkpoint: Path | None, options: argparse.Namespace) -> subprocess.Popen:
-    """The fit in a process of its own."""
+    """Process of its own that fits."""
     command = [sys.executable, "-m", "scale.resume", "--fit", "--folder", str(folder), "--rank", str(options.rank)]
     command += ["--tol", str(options.tol)]
     command += ["--limit", options.limit] if options.limit else []
@@ -55,7 +55,7 @@ def start(folder: Path, checkpoint: Path | None, options: argparse.Namespace) ->
 
 
 def finish(folder: Path, checkpoint: Path | None, options: argparse.Namespace) -> tuple[dict, np.ndarray]:
-    """What a fit that is left to end says, and its decisions."""
+    """Figures and decisions of a fit that runs to its end."""
     process = start(folder, checkpoint, options)
     said, _ = process.communicate()
     if process.returncode:
@@ -64,7 +64,7 @@ def finish(folder: Path, checkpoint: Path | None, options: argparse.Namespace) -
 
 
 def kill(folder: Path, checkpoint: Path, options: argparse.Namespace, moment: float) -> str:
-    """Kill a fit so many seconds after it began; the last stage that it had finished."""
+    """Last stage that a fit had finished when it was killed, so many seconds after it began."""
     process = start(folder, checkpoint, options)
     while not checkpoint.exists() and process.poll() is None:
         sleep(0.001)

@@ -1,4 +1,4 @@
-"""What a sweep costs on a cluster: constants measured here, and from them what many workers would take.
+"""Cost of a sweep on a cluster: constants measured on this machine, and tables for many workers that follow from them.
 
 python -m scale.throughput                              the constants and the tables
 python -m scale.throughput --write docs/scaling.md      the same, put into the page
@@ -17,10 +17,11 @@ import numpy as np
 
 from scale.page import write
 from unisvm import kernels, losses
-from unisvm.objective import Objective
+from unisvm.columns import ColumnSpec
 from unisvm.rows import MemoryRows
+from unisvm.sweep import Sweep
 
-#: how many sweeps a fit is taken to need; `scale.cluster` says how many the checkerboard does
+#: assumed sweeps of a fit; `scale.cluster` prints those of the checkerboard
 SWEEPS = 40
 RANKS = (300, 1000)
 #: bytes a second that a worker's network carries: 10 Gbit/s
@@ -32,17 +33,9 @@ FAN_IN = 8
 
 
 def a_sweep(rank: int):
-    """What a sweep sends to the blocks: the function of a classifier with one column."""
-    objective = Objective(
-        MemoryRows(np.zeros((1, 2), np.float32), np.ones((1, 1), np.float32), np.ones(1, np.float32)),
-        None,
-        None,
-        losses.get("saturating"),
-        1e-7,
-        "classification",
-        np.zeros(rank),
-    )
-    return objective._block(np.full((rank, 1), 1e-3, np.float32), np.zeros(1, np.float32), np.arange(1))
+    """The function that a sweep sends to the blocks, for a classifier with one column."""
+    spec = ColumnSpec.shared(losses.get("saturating"), penalty=1e-7, total=1.0, n_columns=1)
+    return Sweep(spec, np.full((rank, 1), 1e-3, np.float32), np.zeros(1, np.float32), is_margin=True)
 
 
 def seconds_a_row(rank: int, n_rows: int = 60_000) -> dict[str, float]:
@@ -68,15 +61,15 @@ def _least(work, repeats: int = 5) -> float:
 
 
 def seconds_a_task(rank: int, n_blocks: tuple[int, int] = (32, 288), repeats: int = 5) -> dict[str, float]:
-    """What a task of a sweep costs when there is nothing to compute: blocks of one row.
+    """Cost of a task of a sweep when there is nothing to compute: blocks of one row.
 
-    Processor time of the client and the scheduler, which are one process here, and of the workers; the time that the
-    smaller sweep takes by the clock is mostly the way of its messages.
+    Processor time of the client and the scheduler, which are one process here, and of the workers. The wall time of
+    the smaller sweep is mostly the latency of its messages.
     """
     import dask.array as da
     from distributed import Client, LocalCluster
 
-    from unisvm.rows.collections import Blocks
+    from unisvm.distributed.collections import Blocks
 
     sweep, here, there, clock, sent = a_sweep(rank), [], [], [], []
     with (
@@ -85,7 +78,7 @@ def seconds_a_task(rank: int, n_blocks: tuple[int, int] = (32, 288), repeats: in
     ):
         for n in n_blocks:
             X = da.ones((n, 2), chunks=(1, 2), dtype=np.float32)
-            rows = Blocks(X, np.ones((n, 1), np.float32)).stores(as_they_are, 1)
+            rows = Blocks(X, np.ones((n, 1), np.float32)).store(as_they_are, 1)
             features = rows.build(kernels.RBF(16.0).against(np.zeros((rank, 2), np.float32)), rank)
             rows.reduce(sweep, features)
             measured = []
@@ -118,7 +111,7 @@ def _loopback() -> int:
 
 
 def depth(n_blocks: int) -> int:
-    """How many levels the tree of sums has."""
+    """Number of levels of the tree of sums."""
     levels = 0
     while n_blocks > 1:
         n_blocks, levels = -(-n_blocks // FAN_IN), levels + 1
@@ -126,7 +119,7 @@ def depth(n_blocks: int) -> int:
 
 
 def n_tasks(n_blocks: int) -> int:
-    """Tasks of a sweep: the blocks, the tree of sums, and what is sent."""
+    """Number of tasks of a sweep: the blocks, the tree of sums, and one that sends the coefficients."""
     tasks = n_blocks + 1
     while n_blocks > 1:
         n_blocks = -(-n_blocks // FAN_IN)
@@ -140,8 +133,8 @@ def n_tasks(n_blocks: int) -> int:
 def simulate(n_workers: int, blocks_each: int, compute: float, task: float, latency: float) -> float:
     """Seconds that a sweep takes when one scheduler deals with all events one after the other.
 
-    A task costs the scheduler half of `task` when it is given out and half when it is done; a worker does its tasks in
-    the order in which they come. A sum is given out once all that it adds are done.
+    A task costs the scheduler half of `task` when it is handed out and half when it is done; a worker does its tasks in
+    the order in which they arrive. A sum is handed out once all its terms are done.
     """
     n = n_workers * blocks_each
     levels = [n]
@@ -171,10 +164,10 @@ def simulate(n_workers: int, blocks_each: int, compute: float, task: float, late
 
 
 def tables(rows: dict[int, dict[str, float]], tasks: dict[str, float], payload: dict[int, int]) -> str:
-    """What follows from the constants, as text."""
+    """Tables that follow from the constants, as text."""
     task, latency = tasks["scheduler"], tasks["latency"]
     lines = [
-        "Measured on one thread of this machine, float32, one column:",
+        "Measured on one thread of one machine, float32, one column:",
         "",
         "| | rank 300 | rank 1000 |",
         "|---|---|---|",
@@ -187,12 +180,12 @@ def tables(rows: dict[int, dict[str, float]], tasks: dict[str, float], payload: 
         "",
         f"A task with nothing to compute costs the client and the scheduler {task * 1e3:.2f} ms of processor time "
         f"({1 / task:,.0f} tasks a second), a worker {tasks['worker'] * 1e3:.2f} ms, and {tasks['bytes'] / 1e3:.1f} kB "
-        f"on the network. A message takes {latency * 1e3:.0f} ms from one to the other and through their queues.",
+        f"on the network. A message takes {latency * 1e3:.0f} ms from one process to the other, queues included.",
         "",
-        f"From these, with workers of one thread and 10 Gbit/s, 2 blocks to a worker, {SWEEPS} sweeps:",
+        f"From these constants, for workers with one thread and 10 Gbit/s, 2 blocks per worker and {SWEEPS} sweeps:",
         "",
-        "| rows | rank | workers | memory each | network a sweep, each | tasks a sweep | seconds a sweep, by the "
-        "simulation | of it computing | minutes in all |",
+        "| rows | rank | workers | memory of each | network per sweep and worker | tasks per sweep | seconds per "
+        "sweep, simulated | share of computing | minutes in total |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for m in (10**9, 10**10):
@@ -212,17 +205,17 @@ def tables(rows: dict[int, dict[str, float]], tasks: dict[str, float], payload: 
 
 
 def _limits(sweep: float, task: float, latency: float) -> list[str]:
-    """Where more workers do not help any more."""
+    """Table and sentence on the number of workers beyond which the scheduler is the limit."""
     lines = [
-        "Share of a sweep that is computing, for 10⁹ rows of rank 300, by the simulation:",
+        "Share of a sweep's time that is computing, for 10⁹ rows of rank 300, simulated:",
         "",
-        "| workers | 1 block each | 2 | 8 | 32 | 2 blocks, 16 columns a sweep |",
+        "| workers | 1 block each | 2 | 8 | 32 | 2 blocks, 16 columns |",
         "|---|---|---|---|---|---|",
     ]
     for n in (16, 64, 256, 512, 1024, 2048):
         compute = 1e9 / n * sweep
         shares = [compute / simulate(n, k, compute / k, task, latency) for k in (1, 2, 8, 32)]
-        # more columns share what is read, so that each costs less; four times as much for sixteen is on the safe side
+        # columns share the features that are read: sixteen are taken to cost four times as much as one
         many = 4 * compute
         shares.append(many / simulate(n, 2, many / 2, task, latency))
         lines.append(f"| {n} | " + " | ".join(f"{share:.0%}" for share in shares) + " |")
@@ -230,9 +223,9 @@ def _limits(sweep: float, task: float, latency: float) -> list[str]:
     least = 10 * 1.14 * task / sweep
     lines += [
         "",
-        f"The scheduler keeps up as long as a sweep computes longer than its tasks take to hand out: with b blocks to "
-        f"each of n workers, 1.14·b·n·{task * 1e3:.2f} ms. Blocks of {least * 64:,.0f} rows or more on 64 workers, and "
-        f"of {least * 512:,.0f} or more on 512, keep it below a tenth of the time (rank 300).",
+        f"The scheduler keeps up as long as computing a sweep takes longer than handing out its tasks, which is "
+        f"1.14·b·n·{task * 1e3:.2f} ms for b blocks on each of n workers. Blocks of {least * 64:,.0f} rows or more on "
+        f"64 workers, and of {least * 512:,.0f} or more on 512, keep this below a tenth of the time (rank 300).",
     ]
     return lines
 

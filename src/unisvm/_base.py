@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,7 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from unisvm import engine, kernels, losses, solvers
 from unisvm._checks import check_number, is_integer
-from unisvm._validation import check_kernel_matrix, check_rows, check_weights, drop_zero_weights, is_precomputed
+from unisvm._validation import (
+    check_kernel_matrix,
+    check_rows,
+    check_weights,
+    drop_zero_weights,
+    is_precomputed,
+)
 from unisvm._version import __version__
 from unisvm.checkpoint import check_folder, fingerprint, open_stages
 from unisvm.distributed import fit as dask_fit
@@ -28,7 +35,7 @@ from unisvm.kernels.base import as_rows
 from unisvm.losses.base import CLASSIFICATION
 from unisvm.memory_budget import MemoryBudget
 from unisvm.nystrom.landmarks import check_rule
-from unisvm.parallel import count_threads
+from unisvm.parallel import blas_threads, count_threads
 from unisvm.progress import FitObserver, Report
 from unisvm.rows import MemoryRows, RowStore
 from unisvm.solvers import Result, StopReason
@@ -38,10 +45,16 @@ from unisvm.targets import Attributes, TargetEncoder, TargetUnits
 _FREE_PARAMETERS = ("memory_limit", "scratch_dir", "checkpoint", "n_jobs", "verbose")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelEstimator(BaseEstimator):
     """An estimator whose decisions are f(x) = Σ k(x, b) α_b + intercept for each column."""
 
-    n_jobs: int | None = None
+    C: float = 1.0
+    kernel: Any = "rbf"
+    gamma: float | str = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    kernel_params: dict[str, Any] | None = None
 
     # `out` is nothing that meta-estimators should pass on
     __metadata_request__predict = {"out": UNUSED}
@@ -62,7 +75,9 @@ class KernelEstimator(BaseEstimator):
     def _decision(self, X, postprocess: Postprocess = identity, out: np.ndarray | None = None) -> np.ndarray:
         """Rows that `postprocess` makes of the decisions, in `out` if it is given."""
         check_is_fitted(self)
-        return self._expansion()(as_rows(check_rows(self, X)), postprocess, out, count_threads(self.n_jobs))
+        return self._expansion()(
+            as_rows(check_rows(self, X)), postprocess, out, count_threads(getattr(self, "n_jobs", None))
+        )
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "dual_coef_")
@@ -74,10 +89,32 @@ class KernelEstimator(BaseEstimator):
         return tags
 
 
-class BaseUniSVM(KernelEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class FitParameters(BaseEstimator):
+    """Parameters that plain and searching estimators share; `UniSVMClassifier` describes them."""
+
+    rank: int | None = 1000
+    rank_tol: float = 1e-3
+    landmarks: Any = "rpcholesky"
+    fit_intercept: bool = True
+    tol: float = 1e-4
+    max_iter: int = 1000
+    memory_limit: str | float | None = None
+    scratch_dir: Any = None
+    checkpoint: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+    random_state: Any = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class BaseUniSVM(FitParameters, KernelEstimator):
     """Common part of the classifier and the regressor."""
 
-    _task: str
+    _task: ClassVar[str]
+    loss: Any = None
+    solver: Any = "lbfgs"
+    warm_start: bool = False
 
     @abstractmethod
     def _target_encoder(self) -> TargetEncoder:
@@ -156,15 +193,6 @@ def describe_estimator(estimator: BaseEstimator, **others) -> dict[str, str]:
 # ------------------------------------------------------------------ fit
 
 
-class _Problem(NamedTuple):
-    """Rows with training targets, their units, the attributes that say what they mean, and their descriptions."""
-
-    rows: RowStore
-    units: TargetUnits
-    attributes: Attributes
-    describe: Callable[[], dict[str, str]]
-
-
 def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelExpansion | None = None) -> BaseUniSVM:
     """The estimator, fitted; it is changed only when the fit has succeeded.
 
@@ -176,56 +204,61 @@ def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelE
     init : KernelExpansion, optional
         Functions in the units of y to start from; with ``warm_start``, those of the last fit.
     """
-    settings = check_parameters(estimator)
+    settings, encoder = check_parameters(estimator), estimator._target_encoder()
+    load: Callable[..., tuple[Any, TargetUnits, Attributes]] = _load
+    describe: Callable[[Any], dict[str, str]] = fingerprint.describe_store
     if is_dask(X):
         dask_fit.check_possible(estimator, settings)
-        n_threads = count_threads(estimator.n_jobs)
-        loaded = dask_fit.load(estimator, X, y, sample_weight, estimator._target_encoder(), n_threads)
-        problem = _Problem(*loaded, loaded.describe)
-    else:
-        problem = _problem_in_memory(estimator, X, y, sample_weight)
-    rows, units, attributes, describe = problem
+        load, describe = dask_fit.load, dask_fit.describe
+    rows, units, attributes = load(estimator, X, y, sample_weight, encoder, count_threads(estimator.n_jobs))
     if init is None and estimator.warm_start:
         init = _last_functions(estimator, rows, attributes)
+    elif init is not None and len(init.dual_coef) != rows.n_columns:
+        # it is of a sample that lacks a class
+        init = None
 
     def identity() -> dict[str, str]:
         start = () if init is None else (init.dual_coef, init.intercept, init.points, init.kernel)
-        started_from = {"the function that it starts from": fingerprint.describe_together(start)}
-        return describe_estimator(estimator) | describe() | started_from
+        return (
+            describe_estimator(estimator)
+            | describe(rows)
+            | {"the units of y": fingerprint.describe_together((units.offset, units.scale))}
+            | {"the function that it starts from": fingerprint.describe_together(start)}
+        )
 
     report = Report(estimator.verbose)
-    with open_stages(estimator.checkpoint, identity, estimator.random_state) as stages:
-        fitted = engine.fit(rows, units, settings, FitObserver(stages, report), init)
+    with open_stages(estimator.checkpoint, identity, estimator.random_state) as stages, blas_threads(rows.n_threads):
+        observer = FitObserver(stages, report)
+        fitted = observer.stage(
+            "result",
+            lambda: engine.fit(rows, units, settings, observer, init),
+            lambda saved: Fitted.from_state(saved, rows, settings),
+            label="whole fit",
+        )
     set_attributes(estimator, attributes | _fitted_attributes(fitted))
     report.say(_certificate(fitted))
     _warn_unless_converged(estimator, fitted.result)
     return estimator
 
 
-def _problem_in_memory(estimator: BaseUniSVM, X, y, sample_weight) -> _Problem:
+def _load(
+    estimator: BaseUniSVM, X, y, sample_weight, encoder: TargetEncoder, n_threads: int
+) -> tuple[MemoryRows, TargetUnits, Attributes]:
+    """Rows with their training targets, the units of these, and the attributes that say what they mean."""
     X, y = estimator._validate(X, y)
-    weights = check_weights(sample_weight, X)
-    precomputed = is_precomputed(estimator.kernel)
+    weights, precomputed = check_weights(sample_weight, X), is_precomputed(estimator.kernel)
     if precomputed:
         check_kernel_matrix(X)
-    targets, attributes = estimator._target_encoder().encode(y, weights, X.dtype)
-    given, n_threads = as_rows(X), count_threads(estimator.n_jobs)
-    kept, present = drop_zero_weights(given, targets.weights, precomputed=precomputed)
+    targets, attributes = encoder.encode(y, weights, X.dtype)
+    kept, present = drop_zero_weights(X, targets.weights, precomputed=precomputed)
     values, weights = targets.values, targets.weights
     if len(present) < len(weights):
         values, weights = values[present], weights[present]
-    values = np.ascontiguousarray(values, dtype=given.dtype)
-    rows = MemoryRows(kept, values, weights, n_threads, scratch_dir=estimator.scratch_dir, present=present, given=given)
-
-    def describe() -> dict[str, str]:
-        units = targets.units
-        return {
-            "X": fingerprint.describe(given, n_threads),
-            "y": fingerprint.describe_together((targets.values, units.offset, units.scale), n_threads),
-            "the weights": fingerprint.describe(targets.weights, n_threads),
-        }
-
-    return _Problem(rows, targets.units, attributes, describe)
+    values = np.ascontiguousarray(values, dtype=X.dtype)
+    rows = MemoryRows(
+        kept, values, weights, n_threads, scratch_dir=estimator.scratch_dir, present=present, given=as_rows(X)
+    )
+    return rows, targets.units, attributes
 
 
 def _last_functions(estimator: BaseUniSVM, rows: RowStore, attributes: Attributes) -> KernelExpansion | None:

@@ -40,8 +40,7 @@ def check_rows_and_targets(estimator, X, y, **checks: Any):
         X, y = files.open_rows(X, y, scratch_dir=estimator.scratch_dir)
     y = files.open_targets(y)
     rows = files.stored(X)
-    # an index means the same column when it comes to predicting
-    setattr(estimator, _INDEX_BASE, None if rows is None else rows.index_base)
+    note_index_base(estimator, rows)
     if rows is None:
         return validate_data(estimator, X, y, accept_sparse="csr", dtype=_DTYPES, **checks)
     _check_finite(estimator, rows)
@@ -54,6 +53,11 @@ def check_rows_and_targets(estimator, X, y, **checks: Any):
         # like checked arrays they have no names any more: an estimator inside this one knows none
         rows.names = None
     return rows, y
+
+
+def note_index_base(estimator, rows: StoredRows | None) -> None:
+    """Have the estimator note the least index in its file, so that indices mean the same columns in predictions."""
+    setattr(estimator, _INDEX_BASE, None if rows is None else rows.index_base)
 
 
 def check_rows(estimator, X):

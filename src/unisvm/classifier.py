@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
@@ -12,10 +14,11 @@ from unisvm._base import BaseUniSVM, fit_estimator
 from unisvm._validation import check_rows_and_targets
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.predictions import map_predictions
-from unisvm.losses.base import CLASSIFICATION
+from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.targets import SignEncoder, check_labels
 
 
+@dataclass(eq=False, repr=False)
 class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     """Kernel support vector classifier with any least-squares DC loss.
 
@@ -27,7 +30,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     ----------
     loss : str or Loss, default="saturating"
         A name from ``unisvm.losses.names("classification")``, or an instance with parameters of its own. The default
-        stops listening to rows that are far on the wrong side, and so shrugs off wrong labels.
+        ignores rows that are far on the wrong side, and so shrugs off wrong labels.
     C : float, default=1.0
         Inverse of the regularisation, as in SVC: C = 1/(2λm), where m is the sum of the weights.
     kernel : {"linear", "rbf", "laplacian", "poly", "sigmoid", "precomputed"}, Kernel or callable, default="rbf"
@@ -47,15 +50,17 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     rank_tol : float, default=1e-3
         Use fewer landmarks when the trace they leave out falls below this share, as measured on the rows that they are
         chosen from: all for "pivoted_cholesky", else those of a sample that are no landmarks.
-    landmarks : {"rpcholesky", "pivoted_cholesky", "uniform"} or array, default="rpcholesky"
+    landmarks : {"rpcholesky", "pivoted_cholesky", "uniform"}, LandmarkRule or array, default="rpcholesky"
         Randomly pivoted Cholesky on a sample of rows, greedily pivoted Cholesky on all rows, or rows at random. A 1-D
-        array of integers gives row numbers, a 2-D array the points themselves.
+        array of integers gives row indices, a 2-D array the points themselves. An object with a method ``choose`` is a
+        rule of your own: see `unisvm.nystrom.LandmarkRule`.
     fit_intercept : bool, default=True
         Whether to add an offset, which is not penalised.
     class_weight : dict, "balanced" or None, default=None
         Multiplies the weights of each class's rows, as in SVC.
-    solver : {"lbfgs", "dca"} or a solver object, default="lbfgs"
-        "dca" is the paper's Algorithm 1, in ``unisvm.solvers.DCA`` with its variants.
+    solver : {"lbfgs", "dca"} or Solver, default="lbfgs"
+        "dca" is the paper's Algorithm 1, in ``unisvm.solvers.DCA`` with its variants. An object with a method
+        ``begin`` is a solver of your own: see `unisvm.solvers.Solver`.
     tol : float, default=1e-4
         Stop when the decrease that is still to be had is below this share of the objective, both by one more step of
         the majoriser and by the solver's own model of the curvature.
@@ -64,8 +69,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     warm_start : bool, default=False
         Start from the function of the previous fit.
     memory_limit : str, int, float or None, default=None
-        What a fit may take beside X: a size such as "4GB", bytes, or a share of the machine's memory. Features that
-        take more go to a scratch file. A fit that would need more even so is refused before it starts.
+        Memory that a fit may take beside X: a size such as "4GB", bytes, or a share of the machine's memory. Features
+        that take more go to a scratch file. A fit that would need more even so is refused before it starts.
     scratch_dir : str or Path, optional
         The folder for that file, which is gone after the fit, and for rows that are read from Parquet files or from
         text; the system's folder for temporary files when None.
@@ -83,25 +88,25 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     Attributes
     ----------
     classes_ : ndarray
-        The labels; the numbers of the columns for multilabel targets.
+        The labels; column indices for multilabel targets.
     dual_coef_ : ndarray of shape (n_columns, rank)
         Coefficients of the landmarks. There is one column for two classes.
     intercept_ : ndarray of shape (n_columns,)
     landmarks_ : ndarray of int or None
-        Row numbers of the landmarks; None when points were given.
+        Row indices of the landmarks; None when points were given.
     landmark_vectors_ : ndarray or CSR matrix
-        The landmarks; their numbers for a precomputed kernel.
+        The landmarks; their indices for a precomputed kernel.
     kernel_ : Kernel
         The kernel with its gamma as a number.
     rank_ : int
-        How many landmarks there are.
+        Number of landmarks.
     trace_error_ : float
-        The share of the kernel's trace that they leave out.
+        Share of the kernel's trace that they leave out.
     objective_, stationarity_ : float, or ndarray of shape (n_columns,)
         The final objective, and the decrease that one more step of the majoriser promises, relative to it.
     n_iter_ : int
     n_sweeps_ : int, or ndarray of shape (n_columns,)
-        How often the training rows were swept.
+        Number of sweeps over the training rows.
     history_ : dict of lists
         ``objective``, ``stationarity`` and ``seconds``, one entry an iteration.
     n_features_in_ : int
@@ -127,54 +132,9 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
 
     _task = CLASSIFICATION
 
-    def __init__(
-        self,
-        loss="saturating",
-        *,
-        C=1.0,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        kernel_params=None,
-        rank=1000,
-        rank_tol=1e-3,
-        landmarks="rpcholesky",
-        fit_intercept=True,
-        class_weight=None,
-        solver="lbfgs",
-        tol=1e-4,
-        max_iter=1000,
-        warm_start=False,
-        memory_limit=None,
-        scratch_dir=None,
-        checkpoint=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.loss = loss
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.rank = rank
-        self.rank_tol = rank_tol
-        self.landmarks = landmarks
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.memory_limit = memory_limit
-        self.scratch_dir = scratch_dir
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    loss: str | Loss = "saturating"
+    _: KW_ONLY
+    class_weight: dict | str | None = None
 
     def fit(self, X, y=None, sample_weight=None):
         """Fit the model.
@@ -225,7 +185,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         return self._decision(X, self._squeeze, out)
 
     def predict(self, X, *, out=None):
-        """The labels.
+        """Predicted labels.
 
         Parameters
         ----------
@@ -255,7 +215,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     def trust(self, X, y):
         """How much the model believes each label, from 0 to 1: it falls with the row's loss.
 
-        For a bounded loss it is 1 − ψ(u)/sup ψ, so that a row near 0 was given up on: a suspect for a wrong label.
+        For a bounded loss it is 1 − ψ(u)/sup ψ, so that a row near 0 is ignored: a suspect for a wrong label.
         Otherwise it is 1/(1 + ψ(u)). With several classes the loss is that of the row's own class; with several
         labels, the largest.
 

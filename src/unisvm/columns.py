@@ -71,7 +71,7 @@ class ColumnSpec:
 
     def of_losses(self, attribute: Callable[[Loss], Any]) -> np.ndarray:
         """An attribute of each column's loss."""
-        return np.array([attribute(loss) for loss in self.losses])[self.loss_of]
+        return np.take([attribute(loss) for loss in self.losses], self.loss_of)
 
     @cached_property
     def _shared_target_of(self) -> np.ndarray:

@@ -22,7 +22,7 @@ from unisvm.nystrom.feature_map import FeatureMap
 from unisvm.nystrom.gram import Gram, is_subsample, read_sample, sample_size, second_moments
 from unisvm.nystrom.landmarks import Landmarks, choose_landmarks
 from unisvm.objective import Objective
-from unisvm.parallel import blas_threads, single_thread_if_small
+from unisvm.parallel import single_thread_if_small
 from unisvm.preconditioner import Majoriser
 from unisvm.progress import FitObserver
 from unisvm.rows import RowStore
@@ -92,19 +92,14 @@ class LandmarkBasis(NamedTuple):
         return None if indices is None else indices[self.feature_map.kept]
 
     def state(self) -> Arrays:
-        """The basis as arrays, but for kernel and vectors."""
-        indices = self.landmarks.store_indices
-        chosen = {} if indices is None else {"store_indices": indices}
-        return chosen | {"kept": self.feature_map.kept, "factor": self.feature_map.factor}
+        """The basis as arrays, but for the kernel."""
+        return self.landmarks.state() | {"kept": self.feature_map.kept, "factor": self.feature_map.factor}
 
     @classmethod
     def from_state(cls, state: Arrays, rows: RowStore, settings: FitSettings) -> LandmarkBasis:
         """Inverse of `state`, for the same rows and settings; without a factor, the feature map has none."""
         kernel = settings.kernel.resolve(rows.n_features, rows.variance)
-        if "store_indices" in state:
-            landmarks = Landmarks.from_store(rows, kernel, state["store_indices"])
-        else:
-            landmarks = Landmarks.from_array(settings.landmarks, rows, kernel)
+        landmarks = Landmarks.from_state(state, settings.landmarks, rows, kernel)
         factor = state.get("factor", np.empty((0, 0)))
         return cls(kernel, landmarks, FeatureMap.from_factor(kernel, landmarks.kernel_points, state["kept"], factor))
 
@@ -173,40 +168,33 @@ def fit(
     init : KernelExpansion, optional
         Functions in the units of y to start from.
     """
-    loss, intercept = settings.loss, settings.fit_intercept
-    penalty = 1 / (2 * settings.C * rows.total_weight)
-
-    def compute() -> Fitted:
-        basis, features, gram = prepare(rows, settings, observer, quadratic=loss.is_quadratic)
-        spec = ColumnSpec.shared(loss, penalty, rows.total_weight, rows.n_columns, units.median)
-        mean = gram.mean if intercept else None
-        objective = Objective(rows, features, basis.feature_map, spec, settings.is_margin, mean)
-        majoriser = observer.run("majoriser", lambda: Majoriser(gram, penalty, loss.A, intercept))
-        start = observer.stage(
-            "start",
-            lambda: find_start(objective, majoriser, basis, gram, units, init),
-            lambda saved: Start.from_state(saved, loss.A),
-        )
-        # the solver does without the features of the sample
-        gram = gram.without_sample()
-        result = observer.run(
-            "solver",
-            lambda: minimise(
-                settings.solver,
-                objective,
-                majoriser,
-                start,
-                tol=settings.tol,
-                max_iter=settings.max_iter,
-                callback=observer.iteration,
-                state=observer.saved_iteration(),
-            ),
-        )
-        dual, offset = units.restore(*objective.to_dual(result.weights))
-        return Fitted(basis, gram.trace_error, basis.expansion(dual, offset), result)
-
-    with blas_threads(rows.n_threads):
-        return observer.stage("result", compute, lambda saved: Fitted.from_state(saved, rows, settings))
+    loss, penalty = settings.loss, 1 / (2 * settings.C * rows.total_weight)
+    basis, features, gram = prepare(rows, settings, observer, quadratic=loss.is_quadratic)
+    spec = ColumnSpec.shared(loss, penalty, rows.total_weight, rows.n_columns, units.median)
+    mean = gram.mean if settings.fit_intercept else None
+    objective = Objective(rows, features, basis.feature_map, spec, settings.is_margin, mean)
+    majoriser = observer.run("majoriser", lambda: Majoriser(gram, penalty, loss.A, settings.fit_intercept))
+    start = observer.stage(
+        "start",
+        lambda: find_start(objective, majoriser, basis, gram, units, init),
+        lambda saved: Start.from_state(saved, loss.A),
+    )
+    gram = gram.without_sample()
+    result = observer.run(
+        "solver",
+        lambda: minimise(
+            settings.solver,
+            objective,
+            majoriser,
+            start,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            callback=observer.iteration,
+            state=observer.saved_iteration(),
+        ),
+    )
+    functions = basis.expansion(*units.restore(*objective.to_dual(result.weights)))
+    return Fitted(basis, gram.trace_error, functions, result)
 
 
 def prepare(

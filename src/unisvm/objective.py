@@ -99,14 +99,14 @@ class Objective:
         gradient = -self._correlation(gradient, intercept_gradient, spec.totals)
         body = self._without_intercept(W)
         gradient[: len(body)] += 2 * spec.penalties * body
-        return spec.penalties * np.einsum("ij,ij->j", body, body) + risk / spec.totals, gradient
+        return spec.penalties * _squares(body) + risk / spec.totals, gradient
 
     def values_along(self, W: np.ndarray, columns: np.ndarray, scales: np.ndarray) -> np.ndarray:
         """Values at each multiple of W, a row for each of `scales`: half a sweep for all of them."""
         dual, intercept = self.to_dual(W)
         spec, is_margin = self.spec.take(columns), self.is_margin
 
-        def block(features, targets, weights):
+        def block(features: np.ndarray, targets: np.ndarray, weights: Any) -> tuple[np.ndarray, ...]:
             y, weights = spec.take_targets(targets, weights)
             f = decisions(features, dual, len(spec.loss_slices))
             f += intercept
@@ -119,7 +119,7 @@ class Objective:
 
         (risks,) = self.rows.reduce(block, self.features, n_columns=len(columns))
         body = self._without_intercept(W)
-        return spec.penalties * np.outer(scales**2, np.einsum("ij,ij->j", body, body)) + risks / spec.totals
+        return np.asarray(np.outer(scales**2, spec.penalties * _squares(body)) + risks / spec.totals)
 
     def curvatures(self, W: np.ndarray) -> list[np.ndarray]:
         """Curvature of each loss at each row, as a share of the most that A allows, averaged over its columns.
@@ -152,7 +152,7 @@ class Objective:
     def _correlate(self, spec: ColumnSpec) -> np.ndarray:
         """Correlations of the targets of some columns, and then those of the clipped targets."""
 
-        def block(features, targets, weights):
+        def block(features: np.ndarray, targets: np.ndarray, weights: Any) -> tuple[np.ndarray, ...]:
             y, weights = spec.take_targets(targets, weights)
             v = weighted(y, weights)
             if spec.target_medians is not None:
@@ -166,7 +166,7 @@ class Objective:
 
     def _correlation(self, products: np.ndarray, sums: np.ndarray, totals: np.ndarray) -> np.ndarray:
         """Mean of v times the centred features, from Σ K(x, B) v, Σ v and Σs."""
-        body = self.basis.from_values(products) / totals
+        body: np.ndarray = self.basis.from_values(products) / totals
         if self.mean is None:
             return body
         means = sums / totals
@@ -197,4 +197,9 @@ def _curvature(loss: Loss, u: np.ndarray) -> np.ndarray:
     """
     rise = loss.derivative(u + _CURVATURE_STEP) - loss.derivative(u - _CURVATURE_STEP)
     share = np.clip(rise / (4 * _CURVATURE_STEP * loss.A), 0, 1).mean(axis=1, dtype=np.float64)
-    return np.maximum(share, _LEAST_CURVATURE)
+    return np.asarray(np.maximum(share, _LEAST_CURVATURE))
+
+
+def _squares(W: np.ndarray) -> np.ndarray:
+    """‖w‖² of each column."""
+    return np.asarray(np.einsum("ij,ij->j", W, W))

@@ -82,7 +82,7 @@ def blas_threads(n_threads: int) -> Iterator[None]:
     """Limit the matrix products inside to `n_threads`, and flush subnormal numbers to 0."""
     key = _limit.enter(n_threads)
     try:
-        with compiled.flushing():
+        with compiled.flush_subnormals():
             yield
     finally:
         _limit.leave(key)
@@ -112,7 +112,7 @@ class _Helpers:
             Thread(target=self._serve, name=f"unisvm-{n_threads}-{k}", daemon=True).start()
 
     def _serve(self) -> None:
-        with compiled.flushing():
+        with compiled.flush_subnormals():
             while True:
                 self._work.get()()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -77,9 +77,9 @@ class FitObserver:
         with self.report.timed(name):
             return compute()
 
-    def stage(self, name: str, compute: Callable[[], R], restore: Callable[[Arrays], R]) -> R:
+    def stage(self, name: str, compute: Callable[[], R], restore: Callable[[Arrays], R], label: str | None = None) -> R:
         """Result of a stage: restored if an earlier run has finished it, else computed and kept."""
-        with self.report.timed(name):
+        with self.report.timed(label or name):
             saved = self._stages.load(name)
             if saved is not None:
                 return restore(saved)
@@ -95,8 +95,3 @@ class FitObserver:
         """Report an iteration of the solver, and keep its state from time to time."""
         self.report.iteration(history)
         self._stages.save_at_times("solver", state)
-
-
-def silent(rng: Any) -> FitObserver:
-    """An observer that keeps nothing and says nothing."""
-    return FitObserver(Stages(rng), Report())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array
@@ -11,10 +13,11 @@ from unisvm._base import BaseUniSVM, fit_estimator
 from unisvm._validation import check_rows_and_targets
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.predictions import map_predictions
-from unisvm.losses.base import REGRESSION
+from unisvm.losses.base import REGRESSION, Loss
 from unisvm.targets import TargetScaler
 
 
+@dataclass(eq=False, repr=False)
 class UniSVMRegressor(RegressorMixin, BaseUniSVM):
     """Kernel support vector regressor with any least-squares DC loss.
 
@@ -72,52 +75,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
 
     _task = REGRESSION
 
-    def __init__(
-        self,
-        loss="huber",
-        *,
-        C=1.0,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        kernel_params=None,
-        rank=1000,
-        rank_tol=1e-3,
-        landmarks="rpcholesky",
-        fit_intercept=True,
-        solver="lbfgs",
-        tol=1e-4,
-        max_iter=1000,
-        warm_start=False,
-        memory_limit=None,
-        scratch_dir=None,
-        checkpoint=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.loss = loss
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.rank = rank
-        self.rank_tol = rank_tol
-        self.landmarks = landmarks
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.memory_limit = memory_limit
-        self.scratch_dir = scratch_dir
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    loss: str | Loss = "huber"
 
     def fit(self, X, y=None, sample_weight=None):
         """Fit the model.
@@ -147,7 +105,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         return check_rows_and_targets(self, X, y, multi_output=True, y_numeric=True)
 
     def predict(self, X, *, out=None):
-        """The targets.
+        """Predicted targets.
 
         Parameters
         ----------
@@ -171,7 +129,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
     def trust(self, X, y):
         """How much the model believes each target, from 0 to 1: it falls with the row's loss.
 
-        For a bounded loss it is 1 − ψ(u)/sup ψ, so that a row near 0 was given up on: a suspect for a wrong target.
+        For a bounded loss it is 1 − ψ(u)/sup ψ, so that a row near 0 is ignored: a suspect for a wrong target.
         Otherwise it is 1/(1 + ψ(u)). With several targets it is the smallest.
 
         Parameters

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -29,9 +31,11 @@ class Sweep:
     @property
     def is_compiled(self) -> bool:
         """Whether the features are read from memory once, and not from the cache again."""
-        return self._whole.losses is not None
+        return self._whole.loss_table is not None
 
-    def __call__(self, features, targets, weights) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(
+        self, features: np.ndarray, targets: np.ndarray, weights: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         q = self._spec.n_columns
         gradients, sums = np.zeros((q, features.shape[1])), np.zeros((2, q))
         if self._spec.weight_of is None:
@@ -73,10 +77,11 @@ class Sweep:
         return self._parts[key]
 
 
+@dataclass(frozen=True)
 class _ColumnSums:
     """Adds the sums of some columns over a block of rows to given arrays, in compiled code or with NumPy.
 
-    Parameters
+    Attributes
     ----------
     spec, dual, intercept, is_margin
         As in `Sweep`, of these columns.
@@ -86,52 +91,56 @@ class _ColumnSums:
         All weights of the rows in these columns are 1.
     """
 
-    def __init__(self, spec: ColumnSpec, dual, intercept, is_margin: bool, columns: np.ndarray, *, unit_weights: bool):
-        self._spec = spec
-        self._dual = dual
-        self._intercept = intercept
-        self._is_margin = is_margin
-        self._columns = columns
-        self._unit_weights = unit_weights
-        self.losses = compiled.encode_losses(spec.loss_slices)
+    spec: ColumnSpec
+    dual: np.ndarray
+    intercept: np.ndarray
+    is_margin: bool
+    columns: np.ndarray
+    unit_weights: bool
 
-    def add(self, features, targets, weights, gradients: np.ndarray, sums: np.ndarray) -> None:
-        y, weights = self._spec.take_targets(targets, weights, unit_weights=self._unit_weights)
-        arrays = features, y, weights, self._dual, self._intercept
-        if compiled.sweep(self.losses, *arrays, self._is_margin, gradients, sums, self._columns):
+    @cached_property
+    def loss_table(self) -> compiled.LossTable | None:
+        return compiled.encode_losses(self.spec.loss_slices)
+
+    def add(
+        self, features: np.ndarray, targets: np.ndarray, weights: Any, gradients: np.ndarray, sums: np.ndarray
+    ) -> None:
+        y, weights = self.spec.take_targets(targets, weights, unit_weights=self.unit_weights)
+        arrays = features, y, weights, self.dual, self.intercept
+        if compiled.sweep(self.loss_table, *arrays, self.is_margin, gradients, sums, self.columns):
             return
-        with_numpy = self._of_one_column if len(self._intercept) == 1 else self._of_columns
+        with_numpy = self._of_one_column if len(self.intercept) == 1 else self._of_columns
         gradient, added = with_numpy(features, y, weights)
-        where = slice(None) if len(self._columns) == len(gradients) else self._columns
+        where = slice(None) if len(self.columns) == len(gradients) else self.columns
         gradients[where] += gradient.T
         sums[:, where] += added
 
-    def _of_columns(self, features, y, weights) -> tuple[np.ndarray, np.ndarray]:
-        f = decisions(features, self._dual, len(self._spec.loss_slices))
+    def _of_columns(self, features: np.ndarray, y: np.ndarray, weights: Any) -> tuple[np.ndarray, np.ndarray]:
+        f = decisions(features, self.dual, len(self.spec.loss_slices))
         intercept_gradients, risks = sums = np.empty((2, f.shape[1]))
-        for loss, part in self._spec.loss_slices:
+        for loss, part in self.spec.loss_slices:
             # while they are in the cache
             y_part, weights_part, u = take_columns(y, part), take_columns(weights, part), f[:, part]
-            u += self._intercept[part]
-            value, derivative = loss.value_and_derivative(residuals(u, y_part, self._is_margin))
+            u += self.intercept[part]
+            value, derivative = loss.value_and_derivative(residuals(u, y_part, self.is_margin))
             risks[part] = column_sums(weighted(value, weights_part))
             derivative = weighted(derivative, weights_part)
             # written over the residuals, which are not needed any more
-            np.multiply(derivative, y_part if self._is_margin else 1, out=u)
+            np.multiply(derivative, y_part if self.is_margin else 1, out=u)
             intercept_gradients[part] = column_sums(u)
         return feature_gradient(features, f), sums
 
-    def _of_one_column(self, features, y, weights) -> tuple[np.ndarray, np.ndarray]:
+    def _of_one_column(self, features: np.ndarray, y: np.ndarray, weights: Any) -> tuple[np.ndarray, np.ndarray]:
         """The same with vectors: each operation between the products is an occasion to wait for the interpreter's
         lock, and takes most of its time for anything but arithmetic."""
-        ((loss, _),) = self._spec.loss_slices
+        ((loss, _),) = self.spec.loss_slices
         y, weights = y[:, 0], None if weights is None else weights[:, 0]
-        u = np.dot(features, np.ascontiguousarray(self._dual[:, 0]))
-        u += self._intercept[0]
-        value, derivative = loss.value_and_derivative(residuals(u, y, self._is_margin))
+        u = np.dot(features, np.ascontiguousarray(self.dual[:, 0]))
+        u += self.intercept[0]
+        value, derivative = loss.value_and_derivative(residuals(u, y, self.is_margin))
         risk = column_sums(weighted(value, weights))
         derivative = weighted(derivative, weights)
-        if self._is_margin:
+        if self.is_margin:
             # written over the residuals, which are not needed any more
             derivative = np.multiply(derivative, y, out=u)
         return np.dot(derivative, features)[:, None], np.array([[column_sums(derivative)], [risk]])
@@ -140,21 +149,21 @@ class _ColumnSums:
 def residuals(f: np.ndarray, y: np.ndarray, is_margin: bool) -> np.ndarray:
     """r = 1 − y f or y − f, written over f."""
     # between the products of a block, threads wait for each other after every operation
-    if not is_margin:
-        return np.subtract(y, f, out=f)
-    f *= y
-    return np.subtract(1, f, out=f)
+    if is_margin:
+        f *= y
+    np.subtract(1 if is_margin else y, f, out=f)
+    return f
 
 
 def decisions(features: np.ndarray, dual: np.ndarray, n_losses: int) -> np.ndarray:
     """Features times coefficients: of several losses stored by columns, so that those of each loss lie together."""
-    return np.dot(features, dual) if n_losses == 1 else (dual.T @ features.T).T
+    return np.asarray(features @ dual if n_losses == 1 else (dual.T @ features.T).T)
 
 
 def feature_gradient(features: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Σ K(x, B) v over a block of rows, of shape (rank, q)."""
     # of several columns the transpose is faster, by a tenth for a hundred and by a third for ten
-    return np.dot(features.T, v) if v.shape[1] == 1 else np.dot(v.T, features).T
+    return np.asarray(features.T @ v if v.shape[1] == 1 else (v.T @ features).T)
 
 
 def weighted(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
@@ -169,4 +178,4 @@ def take_columns(array: Any, part: slice) -> Any:
 
 def column_sums(values: np.ndarray) -> np.ndarray:
     """Sums of the columns, in double precision."""
-    return np.add.reduce(values, axis=0, dtype=np.float64)
+    return np.asarray(np.add.reduce(values, axis=0, dtype=np.float64))

@@ -62,11 +62,9 @@ class TargetEncoder(Protocol):
         self, y: np.ndarray, weights: np.ndarray, dtype: np.dtype, reference: Attributes | None = None
     ) -> tuple[TrainingTargets, Attributes]:
         """Training targets and attributes; `reference` are the attributes of a set of which these rows are a part."""
-        ...
 
     def encode_blocks(self, blocks: Any) -> tuple[BlockEncoder, Attributes]:
         """Encoder for each block, and attributes."""
-        ...
 
 
 # ------------------------------------------------------------------ labels

@@ -1,16 +1,18 @@
+"""Fits that keep every iteration, and runs that are broken off."""
+
 import os
 
 import pytest
 
-from checkpointed import Broken
-from unisvm import checkpoint
+from checkpoint.interrupted import Broken
+from unisvm.checkpoint import stages
 
 
 @pytest.fixture
 def every_iteration(monkeypatch):
     """All iterations are kept, however short they are."""
-    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 0)
-    monkeypatch.setattr(checkpoint, "_SHARE", 0)
+    monkeypatch.setattr(stages, "_SECONDS_BETWEEN", 0)
+    monkeypatch.setattr(stages, "_SHARE", 0)
 
 
 @pytest.fixture

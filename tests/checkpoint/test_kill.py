@@ -1,4 +1,4 @@
-"""Processes that are killed and started again end in the model of one that was not."""
+"""Processes that are killed and started again end with the model of one that was not."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ from time import sleep
 
 import numpy as np
 
-from checkpointed import assert_same, finish, start
+from checkpoint.interrupted import assert_same, finish, start
 
 KILLED = -9
 LONG = 6_000, {"rank": 120, "rank_tol": 0.0, "C": 10.0, "tol": 1e-7, "random_state": 0}
@@ -51,9 +51,9 @@ def test_every_boundary(tmp_path):
     out.unlink()
     n_iterations = len(whole["history"])
     assert n_iterations >= 3
-    # beginning, landmarks, start, each iteration and result: half of each file is written, or all of it and its name;
+    # begun, landmarks, gram, start, each iteration and result: half of each file is written, or all of it and its name;
     # in the end, files that are not needed any more are removed
-    for survived in range(2 * (4 + n_iterations) + 1):
+    for survived in range(2 * (5 + n_iterations) + 1):
         each = tmp_path / str(survived)
         assert finish(*SHORT, each, out, kill_at=("fsync", survived)) == KILLED, survived
         assert finish(*SHORT, each, out) == 0
@@ -66,7 +66,7 @@ def test_killed_over_and_over(tmp_path):
     whole, out, folder = tmp_path / "whole.npz", tmp_path / "model.npz", tmp_path / "folder"
     assert finish(*SHORT, tmp_path / "whole", whole) == 0
     n_runs = 1
-    # every run gets one iteration further: it keeps what it found, then one more, and is killed before the next
+    # each run saves two more files, and is killed before the next
     while finish(*SHORT, folder, out, kill_at=("replace", 2)) == KILLED:
         n_runs += 1
         assert n_runs < 100

@@ -1,4 +1,4 @@
-"""What is no checkpoint of this fit is refused by name, and what is none of ours is left alone."""
+"""Checkpoints of another fit are refused by a message that says how it differs; other files are left alone."""
 
 import functools
 import io
@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from checkpointed import Broken, assert_same, model_arrays, rows
-from unisvm import UniSVMClassifier, UniSVMRegressor, checkpoint, kernels, losses
-from unisvm.fingerprint import describe, describe_together
+from checkpoint.interrupted import Broken, assert_same, model_arrays, rows
+from unisvm import UniSVMClassifier, UniSVMRegressor, kernels, losses
+from unisvm.checkpoint import files, stages
+from unisvm.checkpoint.fingerprint import describe, describe_together
 from unisvm.rows import MemoryRows
 
 X, y = rows(400)
@@ -27,16 +28,16 @@ def broken_off(tmp_path_factory):
     """A folder with every stage but the result."""
     folder = tmp_path_factory.mktemp("checkpoint")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoint, "_SECONDS_BETWEEN", 0)
-        patch.setattr(checkpoint, "_SHARE", 0)
-        real = checkpoint.Checkpoint.save
+        patch.setattr(stages, "_SECONDS_BETWEEN", 0)
+        patch.setattr(stages, "_SHARE", 0)
+        real = stages.Checkpoint.save
 
         def save(self, stage, arrays):
             if stage == "result":
                 raise Broken
             real(self, stage, arrays)
 
-        patch.setattr(checkpoint.Checkpoint, "save", save)
+        patch.setattr(stages.Checkpoint, "save", save)
         with pytest.raises(Broken):
             UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
     return folder
@@ -58,7 +59,7 @@ def contents(folder):
         ({"loss": "hinge"}, "loss was 'saturating' and is 'hinge'"),
         ({"loss": losses.Saturating(2, 2, 4)}, r"loss was 'saturating' and is unisvm.losses.*\(a=2, b=2, c=4\)"),
         ({"kernel": "laplacian"}, "kernel was 'rbf' and is 'laplacian'"),
-        ({"kernel": kernels.RBF(0.5)}, r"kernel was 'rbf' and is unisvm.kernels.products.RBF\(gamma=0.5\)"),
+        ({"kernel": kernels.RBF(0.5)}, r"kernel was 'rbf' and is unisvm.kernels.rbf.RBF\(gamma=0.5\)"),
         ({"landmarks": np.arange(9)}, r"landmarks was 'rpcholesky' and is a int64 array of shape \(9,\)"),
         ({"random_state": 1}, "random_state was 0 and is 1"),
         ({"random_state": None}, "random_state was 0 and is None"),
@@ -130,19 +131,19 @@ def test_targets_of_another_scale_on_dask(tmp_path):
 def test_targets_of_another_scale(tmp_path):
     # which are the same in units of their scale
     UniSVMRegressor(checkpoint=tmp_path, **SETTINGS).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match="the contents of y differ"):
+    with pytest.raises(ValueError, match="the contents of the units of y differ"):
         UniSVMRegressor(checkpoint=tmp_path, **SETTINGS).fit(X, 2 * X[:, 0])
 
 
 def test_other_estimator_and_version(folder, monkeypatch):
     with pytest.raises(ValueError, match=r"estimator was unisvm.classifier.UniSVMClassifier and is unisvm.regressor"):
         UniSVMRegressor(checkpoint=folder, **SETTINGS).fit(X, y)
-    monkeypatch.setattr("unisvm.__version__", "9.9")
+    monkeypatch.setattr("unisvm._base.__version__", "9.9")
     with pytest.raises(ValueError, match=r"unisvm's version was '.*' and is '9.9'"):
         UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
 
 
-def test_same_in_other_clothes(folder):
+def test_same_parameters_and_data_of_other_types(folder):
     same = SETTINGS | {"rank": np.int64(30), "C": 1, "tol": np.float64(0.01)}
     model = UniSVMClassifier(checkpoint=str(folder), **same).fit(
         np.asfortranarray(X).tolist(), y.tolist(), np.ones(400)
@@ -150,7 +151,7 @@ def test_same_in_other_clothes(folder):
     assert_same(model_arrays(UniSVMClassifier(**SETTINGS).fit(X, y)), model_arrays(model))
 
 
-@pytest.mark.parametrize("stage", ["begun", "landmarks", "start", "solver"])
+@pytest.mark.parametrize("stage", ["begun", "landmarks", "gram", "start", "solver"])
 def test_damage_is_never_taken(folder, stage):
     path = folder / f"unisvm-{stage}.ckpt"
     good = path.read_bytes()
@@ -161,7 +162,7 @@ def test_damage_is_never_taken(folder, stage):
         path.write_bytes(bad)
         with pytest.raises(ValueError, match=f"unisvm-{stage}.ckpt' is damaged.*Delete it"):
             UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
-    # as it says, without the file the fit goes on from the stage before; without the first, there is none before
+    # as the message says, without the file the fit resumes from the stage before; before the first, there is none
     path.unlink()
     model = UniSVMClassifier(checkpoint=folder, **SETTINGS)
     if stage == "begun":
@@ -183,12 +184,12 @@ def test_pickles_are_not_read(folder):
         def __reduce__(self):
             return os.mkdir, (str(folder / "danger"),)
 
-    path = folder / "unisvm-start.ckpt"
-    with checkpoint._checked(path) as archive:
+    path = folder / "unisvm-gram.ckpt"
+    with files.read_file(path) as archive:
         contents = dict(archive)
     payload = io.BytesIO()
     np.savez(payload, **(contents | {"mean": np.array([Danger()], dtype=object)}))
-    path.write_bytes(checkpoint._head(io.BytesIO(payload.getvalue())) + payload.getvalue())
+    path.write_bytes(files._head(io.BytesIO(payload.getvalue())) + payload.getvalue())
     with pytest.raises(ValueError, match="allow_pickle=False"):
         UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
     assert not (folder / "danger").exists()
@@ -210,7 +211,7 @@ def test_folder_that_cannot_be_used(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder where even root cannot write")
 def test_folder_that_the_system_refuses(monkeypatch):
-    monkeypatch.setattr("unisvm.landmarks.choose", None)
+    monkeypatch.setattr("unisvm.engine.choose_landmarks", None)
     with pytest.raises(OSError, match="/proc"):
         UniSVMClassifier(checkpoint="/proc/self/checkpoint", **SETTINGS).fit(X, y)
 
@@ -308,7 +309,7 @@ def test_same_values_have_the_same_description():
 
 def test_descriptions_are_those_of_any_process():
     code = (
-        "from unisvm import losses, kernels; from unisvm.fingerprint import describe; import numpy as np;"
+        "from unisvm import losses, kernels; from unisvm.checkpoint.fingerprint import describe; import numpy as np;"
         "print(describe([losses.custom(lambda u: u**2, lambda u: 2*u, task='both'), kernels.RBF(),"
         " {'b': {'x', 'y', 'z'}, 'a': lambda t: t in {'p', 'q', 'r'}}, np.random.RandomState(3), np.arange(5)]))"
     )
@@ -322,7 +323,7 @@ def test_descriptions_are_those_of_any_process():
 
 
 def test_hash_does_not_depend_on_threads_or_layout(monkeypatch):
-    monkeypatch.setattr("unisvm.fingerprint._BLOCK_BYTES", 1000)
+    monkeypatch.setattr("unisvm.checkpoint.fingerprint._BLOCK_BYTES", 1000)
     matrix = np.random.RandomState(0).randn(1000, 7)
     texts = {describe_together([array], n) for n in (1, 2) for array in (matrix, np.asfortranarray(matrix))}
     assert len(texts) == 1
@@ -332,6 +333,6 @@ def test_hash_does_not_depend_on_threads_or_layout(monkeypatch):
         assert describe_together([empty]) != describe_together([np.zeros(1)])
 
 
-def test_what_cannot_be_described_names_the_parameter(tmp_path):
+def test_parameter_that_cannot_be_described_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"kernel_params does not go with a checkpoint.*object"):
         UniSVMClassifier(kernel=scaled(1), kernel_params={"p": object()}, checkpoint=tmp_path / "new").fit(X, y)

@@ -1,4 +1,4 @@
-"""Fits that are broken off at any file go on to the same model, whatever is fitted."""
+"""Fits that are broken off after any file resume and end with the same model, whatever is fitted."""
 
 import os
 
@@ -9,13 +9,14 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from checkpointed import Broken, assert_same, model_arrays, rows
-from unisvm import UniSVMClassifier, UniSVMRegressor, checkpoint, losses, solvers
+from checkpoint.interrupted import Broken, assert_same, model_arrays, rows
+from unisvm import UniSVMClassifier, UniSVMRegressor, losses, solvers
+from unisvm.checkpoint import files, stages
 from unisvm.rows import MemoryRows
 
 #: where random numbers come from when nothing else is asked for
 GLOBAL = check_random_state(None)
-#: enough rows for a pilot on a sample of them
+#: enough rows for a start from a subsample of them
 MANY, LABELS = rows(2400)
 X, y = MANY[:600], LABELS[:600]
 TARGET = np.sin(MANY[:, 0]) + 0.1 * MANY[:, 1]
@@ -28,9 +29,9 @@ def squared_distance(A, B):
 
 
 CASES = {
-    "pilot": (UniSVMClassifier(rank=40, tol=1e-3), MANY, LABELS, None),
-    "pilot, convex": (UniSVMClassifier("hinge", rank=40, tol=1e-3), MANY, LABELS == 1, None),
-    "pilot, regression": (UniSVMRegressor("welsch", rank=40, tol=1e-3), MANY, TARGET, None),
+    "subsample": (UniSVMClassifier(rank=40, tol=1e-3), MANY, LABELS, None),
+    "subsample, convex": (UniSVMClassifier("hinge", rank=40, tol=1e-3), MANY, LABELS == 1, None),
+    "subsample, regression": (UniSVMRegressor("welsch", rank=40, tol=1e-3), MANY, TARGET, None),
     "single precision": (UniSVMClassifier(rank=40, tol=1e-3), X.astype(np.float32), y, None),
     "sparse": (UniSVMClassifier(rank=40, tol=1e-3), sparse.csr_array(X), y, None),
     "weights": (UniSVMClassifier(rank=40, tol=1e-3, class_weight="balanced"), X, y, WEIGHTS),
@@ -51,8 +52,8 @@ CASES = {
         None,
     ),
     "several targets": (UniSVMRegressor(rank=40, tol=1e-3), X, np.stack([TARGET[:600], X[:, 2]], axis=1), None),
-    "dask, pilot": (UniSVMClassifier(rank=40, tol=1e-3), da.from_array(MANY, chunks=(500, 6)), LABELS, None),
-    "dask, pilot, regression": (
+    "dask, subsample": (UniSVMClassifier(rank=40, tol=1e-3), da.from_array(MANY, chunks=(500, 6)), LABELS, None),
+    "dask, subsample, regression": (
         UniSVMRegressor("welsch", rank=40, tol=1e-3),
         da.from_array(MANY, chunks=(700, 6)),
         da.from_array(TARGET, chunks=900),
@@ -72,7 +73,7 @@ pytestmark = pytest.mark.usefixtures("every_iteration")
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_goes_on_from_every_file(case, tmp_path, break_after):
+def test_resumes_after_every_file(case, tmp_path, break_after):
     model, data, target, weights = CASES[case]
     seed = None if case == "no random state" else 0
 
@@ -82,15 +83,16 @@ def test_goes_on_from_every_file(case, tmp_path, break_after):
     GLOBAL.seed(3)
     whole = model_arrays(new().fit(data, target, weights))
     n_iterations = len(whole["history"])
-    for n_files in {1, 2, 3, 3 + n_iterations // 2, 3 + n_iterations}:
+    # begun, landmarks, gram, start, and then each iteration
+    for n_files in {1, 2, 3, 4, 4 + n_iterations // 2, 4 + n_iterations}:
         folder = tmp_path / str(n_files)
         break_after(n_files)
         GLOBAL.seed(3)
         with pytest.raises(Broken):
             new(folder).fit(data, target, weights)
-        if n_files == 3:
-            with checkpoint._checked(folder / "unisvm-start.ckpt") as archive:
-                assert ("coordinates" in archive) == ("pilot" in case)
+        if n_files == 4:
+            with files.read_file(folder / "unisvm-start.ckpt") as archive:
+                assert ("coordinates" in archive) == ("subsample" in case)
         break_after(1000)
         GLOBAL.seed(4)
         global_state = repr(GLOBAL.get_state())
@@ -101,7 +103,7 @@ def test_goes_on_from_every_file(case, tmp_path, break_after):
 def test_ended_fit_is_there_at_once(tmp_path, monkeypatch):
     model = UniSVMClassifier(rank=40, random_state=0, checkpoint=tmp_path).fit(X, y)
     monkeypatch.setattr(MemoryRows, "build", None)
-    monkeypatch.setattr("unisvm.landmarks.choose", None)
+    monkeypatch.setattr("unisvm.engine.choose_landmarks", None)
     again = clone(model).fit(X, y)
     assert_same(model_arrays(model), model_arrays(again))
     np.testing.assert_array_equal(model.decision_function(X), again.decision_function(X))
@@ -120,7 +122,7 @@ def test_ended_fit_warns_again(tmp_path):
 
 
 @pytest.mark.parametrize("make", [np.random.RandomState, lambda seed: np.random.RandomState(np.random.PCG64(seed))])
-@pytest.mark.parametrize("n_files", [1, 2, 3, 5, 1000])
+@pytest.mark.parametrize("n_files", [1, 2, 3, 4, 6, 1000])
 def test_generator_is_advanced_alike(make, n_files, tmp_path, break_after):
     whole, first, second = make(7), make(7), make(7)
     settings = {"rank": 40, "tol": 1e-3}
@@ -141,7 +143,7 @@ def test_warm_start(tmp_path, break_after):
 
     settings = {"loss": "hinge", "tol": 1e-4}
     whole = first().set_params(**settings).fit(X, y)
-    for n_files in (2, 3, 4):
+    for n_files in (2, 3, 4, 5):
         break_after(n_files)
         with pytest.raises(Broken):
             first().set_params(checkpoint=tmp_path / str(n_files), **settings).fit(X, y)
@@ -154,25 +156,25 @@ def test_warm_start(tmp_path, break_after):
 
 
 @pytest.mark.parametrize("change", [{"n_jobs": 2}, {"memory_limit": "300KB"}, {"verbose": 1}])
-def test_where_and_how_it_runs_may_change(change, tmp_path, break_after, capsys):
+def test_parameters_that_another_run_may_have_otherwise(change, tmp_path, break_after, capsys):
     settings = {"rank": 40, "tol": 1e-4, "random_state": 0, "n_jobs": 1}
     whole = UniSVMClassifier(**settings).fit(X, y)
-    break_after(6)
+    break_after(7)
     with pytest.raises(Broken):
         UniSVMClassifier(checkpoint=tmp_path, **settings).fit(X, y)
     break_after(1000)
     model = UniSVMClassifier(checkpoint=tmp_path, **(settings | change)).fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), whole.decision_function(X), atol=1e-7)
-    assert ("goes on from the checkpoint after: begun, landmarks, start, solver" in capsys.readouterr().out) == (
+    assert ("goes on from the checkpoint after: begun, landmarks, gram, start, solver" in capsys.readouterr().out) == (
         "verbose" in change
     )
 
 
-def test_states_are_kept_now_and_then(tmp_path, monkeypatch):
+def test_states_of_the_solver_are_kept_from_time_to_time(tmp_path, monkeypatch):
     written = []
     real = os.replace
     monkeypatch.setattr(os, "replace", lambda *paths: written.append(paths[1].name) or real(*paths))
     settings = {"loss": losses.get("hinge"), "rank": 40, "tol": 1e-6, "random_state": 0}
-    monkeypatch.setattr(checkpoint, "_SECONDS_BETWEEN", 3600)
+    monkeypatch.setattr(stages, "_SECONDS_BETWEEN", 3600)
     UniSVMClassifier(checkpoint=tmp_path / "rarely", **settings).fit(X, y)
-    assert written == [f"unisvm-{stage}.ckpt" for stage in ("begun", "landmarks", "start", "result")]
+    assert written == [f"unisvm-{stage}.ckpt" for stage in ("begun", "landmarks", "gram", "start", "result")]

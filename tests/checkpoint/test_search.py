@@ -1,4 +1,4 @@
-"""Searches that are broken off or killed go on to the same scores and the same model."""
+"""Searches that are broken off or killed resume and end with the same scores and the same model."""
 
 import multiprocessing
 from time import sleep
@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from checkpointed import Broken, rows
+from checkpoint.interrupted import Broken, rows
 from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, model_selection
 
 X, y = rows(600)
@@ -20,11 +20,11 @@ CASES = {
     "classes": (UniSVMClassifierCV(["squared_hinge", "saturating"], gammas=3, **GRID), X, y),
     "targets": (UniSVMRegressorCV(["huber", "welsch"], gammas=2, **GRID), X, TARGET),
     "halving": (UniSVMClassifierCV("squared_hinge", gammas=4, search="halving", **GRID), MANY, LABELS),
-    "pruned, one thread": (UniSVMClassifierCV("smooth_hinge", gammas=2, prune=True, **GRID | {"n_jobs": 1}), X, y),
+    "one thread": (UniSVMClassifierCV("smooth_hinge", gammas=2, **GRID | {"n_jobs": 1}), X, y),
     "without a refit": (UniSVMClassifierCV("squared_hinge", gammas=2, refit=False, **GRID), X, y),
     "dask": (UniSVMClassifierCV("saturating", gammas=2, **GRID), da.from_array(X, chunks=(200, 6)), y),
 }
-#: what a search and its refit write: each gamma, and four stages of each refit at least
+#: more files than a search and its refit write: one for each kernel, and those of the stages of the refit
 MOST_FILES = 60
 
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("every_iteration")
 
 
 def found(model):
-    """All that a search finds but the seconds."""
+    """Results of a search, but for the seconds."""
     arrays = {name: values for name, values in model.cv_results_.items() if name.endswith("_score")}
     arrays |= {"params": str(model.cv_results_["params"]), "best": str(model.best_params_), "oof": model.oof_decision_}
     if model.refit:
@@ -48,7 +48,7 @@ def assert_same(one, other):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_goes_on_from_every_file(case, tmp_path, break_after):
+def test_resumes_after_every_file(case, tmp_path, break_after):
     model, data, target = CASES[case]
 
     def new(folder=None):
@@ -95,19 +95,19 @@ def test_killed(tmp_path):
         assert_same(dict(whole), dict(other))
 
 
-def test_what_was_done_is_not_done_again(tmp_path, monkeypatch):
+def test_kernels_that_were_solved_are_not_solved_again(tmp_path, monkeypatch):
     model = clone(CASES["classes"][0]).set_params(checkpoint=tmp_path, random_state=0).fit(X, y)
-    walked = []
-    walk = model_selection.search.walk
+    solved = []
+    solve_kernel = model_selection.search.solve_kernel
 
-    def counted(task, folds, losses, costs, space, **others):
-        walked.append(space.gamma)
-        return walk(task, folds, losses, costs, space, **others)
+    def counted(job, folds, losses, Cs, choice, *others):
+        solved.append(choice.gamma)
+        return solve_kernel(job, folds, losses, Cs, choice, *others)
 
-    monkeypatch.setattr(model_selection.search, "walk", counted)
+    monkeypatch.setattr(model_selection.search, "solve_kernel", counted)
     again = clone(model).fit(X, y)
-    # for the decisions on the rows left out
-    assert walked == [model.gamma_]
+    # the best kernel, for its decisions on the rows left out
+    assert solved == [model.gamma_]
     assert_same(found(model), found(again))
 
 
@@ -133,7 +133,7 @@ def test_a_sample_on_dask_must_be_the_same(tmp_path):
         ({"scoring": "f1_macro"}, "scoring was None and is 'f1_macro'"),
         ({"cv": KFold(3, shuffle=True, random_state=0)}, "the contents of the splits differ"),
         ({"cv": 4}, "splits"),
-        ({"prune": True}, "prune was False and is True"),
+        ({"class_weight": "balanced"}, "class_weight was None and is 'balanced'"),
         ({"rank": 20}, "rank was 30 and is 20"),
     ],
 )

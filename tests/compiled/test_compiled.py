@@ -26,32 +26,32 @@ def test_it_is_built_where_there_is_a_compiler():
     assert compiled.is_available() or shutil.which(compiler) is None
 
 
-def known(loss, n_columns=1):
-    return compiled.known([(loss, slice(0, n_columns))])
+def encode(loss, n_columns=1):
+    return compiled.encode_losses([(loss, slice(0, n_columns))])
 
 
-def sweep(form, F, y, weights, dual, intercept, margins):
-    """The gradients, and the pulls and risks; None if nothing was done."""
+def sweep(table, F, y, weights, dual, intercept, is_margin):
+    """Gradients on the features, and those in the intercepts and the risks; None if nothing was done."""
     q = len(intercept)
     # among others, which must stay as they are, and added to what is there
-    gradients, sums, places = np.ones((q + 2, F.shape[1])), np.ones((2, q + 2)), np.arange(1, q + 1)
-    if not compiled.sweep(form, F, y, weights, dual, intercept, margins, gradients, sums, places):
+    gradients, sums, columns = np.ones((q + 2, F.shape[1])), np.ones((2, q + 2)), np.arange(1, q + 1)
+    if not compiled.sweep(table, F, y, weights, dual, intercept, is_margin, gradients, sums, columns):
         assert (gradients == 1).all()
         assert (sums == 1).all()
         return None
     assert (gradients[[0, -1]] == 1).all()
     assert (sums[:, [0, -1]] == 1).all()
-    return gradients[places].T - 1, sums[:, places] - 1
+    return gradients[columns].T - 1, sums[:, columns] - 1
 
 
-def expected(loss, F, y, weights, dual, intercept, margins):
-    """The gradients on the features, and the pulls at the intercepts and the risks, without any care for speed."""
+def expected(loss, F, y, weights, dual, intercept, is_margin):
+    """Gradients on the features, and those in the intercepts and the risks, without any care for speed."""
     F, y, dual = F.astype(float), y.astype(float), dual.astype(float)
     f = F @ dual + intercept.astype(float)
     weights = np.ones_like(y) if weights is None else weights.astype(float)
-    u = 1 - y * f if margins else y - f
-    pull = weights * loss.derivative(u) * (y if margins else 1)
-    return F.T @ pull, np.array([pull.sum(axis=0), (weights * loss.value(u)).sum(axis=0)])
+    u = 1 - y * f if is_margin else y - f
+    v = weights * loss.derivative(u) * (y if is_margin else 1)
+    return F.T @ v, np.array([v.sum(axis=0), (weights * loss.value(u)).sum(axis=0)])
 
 
 def needs_wide_vectors(n_columns=2):
@@ -59,23 +59,23 @@ def needs_wide_vectors(n_columns=2):
         pytest.skip("this processor has no wide vectors that are made use of")
 
 
-def problem(n, r, dtype, *, margins, n_columns=1, shared=False, seed=0):
+def problem(n, r, dtype, *, is_margin, n_columns=1, shared=False, seed=0):
     needs_wide_vectors(n_columns)
     rng = np.random.RandomState(seed)
     F = rng.uniform(size=(n, r)).astype(dtype)
     shape = n, 1 if shared else n_columns
-    y = (rng.choice([-1, 1], shape) if margins else 3 * rng.randn(*shape)).astype(dtype)
+    y = (rng.choice([-1, 1], shape) if is_margin else 3 * rng.randn(*shape)).astype(dtype)
     dual = (3 * rng.randn(r, n_columns) / np.sqrt(r)).astype(dtype)
     weights = rng.uniform(0.2, 3.0, shape).astype(dtype)
     return F, y, weights, dual, np.linspace(-0.3, 0.3, n_columns).astype(dtype)
 
 
-def is_cut(loss, F, y, dual, intercept, margins):
+def is_cut(loss, F, y, dual, intercept, is_margin):
     """Rows so near a jump of the slope that rounding may put them on its other side."""
     if not loss.has_jumps:
         return np.zeros(len(y), dtype=bool)
     f = F.astype(float) @ dual.astype(float) + intercept.astype(float)
-    u = 1 - y * f if margins else y - f
+    u = 1 - y * f if is_margin else y - f
     near = 1e-4
     return (np.abs(loss.derivative(u + near) - loss.derivative(u - near)) > 10 * near * loss.A).any(axis=1)
 
@@ -86,13 +86,13 @@ def is_cut(loss, F, y, dual, intercept, margins):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("n_columns", "shared"), [(1, False), (3, False), (3, True), (11, False), (11, True)])
 def test_a_sweep_of_every_loss(case, dtype, weighted, n_columns, shared):
-    margins = CLASSIFICATION in case.loss.tasks
-    F, y, weights, dual, intercept = problem(333, 21, dtype, margins=margins, n_columns=n_columns, shared=shared)
-    kept = ~is_cut(case.loss, F, y, dual, intercept, margins)
+    is_margin = CLASSIFICATION in case.loss.tasks
+    F, y, weights, dual, intercept = problem(333, 21, dtype, is_margin=is_margin, n_columns=n_columns, shared=shared)
+    kept = ~is_cut(case.loss, F, y, dual, intercept, is_margin)
     assert kept.sum() > 300
     F, y, weights = F[kept], y[kept], weights[kept] if weighted else None
-    found = sweep(known(case.loss, n_columns), F, y, weights, dual, intercept, margins)
-    for ours, theirs in zip(found, expected(case.loss, F, y, weights, dual, intercept, margins), strict=True):
+    found = sweep(encode(case.loss, n_columns), F, y, weights, dual, intercept, is_margin)
+    for ours, theirs in zip(found, expected(case.loss, F, y, weights, dual, intercept, is_margin), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=TOLERANCE[dtype] * len(y) * max(1, case.loss.A))
 
 
@@ -105,8 +105,8 @@ def test_rows_features_and_columns_of_any_number(n, r, n_columns, dtype):
     if n * r > 10**6:
         n = 5
     loss = losses.SquaredHinge()
-    given = problem(n, r, dtype, margins=True, n_columns=n_columns)
-    found = sweep(known(loss, n_columns), *given, True)
+    given = problem(n, r, dtype, is_margin=True, n_columns=n_columns)
+    found = sweep(encode(loss, n_columns), *given, True)
     for ours, theirs in zip(found, expected(loss, *given, True), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=TOLERANCE[dtype] * (n + 1) * np.sqrt(r))
 
@@ -118,7 +118,7 @@ def test_long_sums_are_in_double_precision(dtype, q):
     needs_wide_vectors(q)
     n = 200_000
     F, y = np.full((n, 8), 0.1, dtype), np.ones((n, 1), dtype)
-    found, _ = sweep(known(losses.LeastSquares(), q), F, y, None, np.zeros((8, q), dtype), np.zeros(q, dtype), True)
+    found, _ = sweep(encode(losses.LeastSquares(), q), F, y, None, np.zeros((8, q), dtype), np.zeros(q, dtype), True)
     np.testing.assert_allclose(found, 2 * n * float(dtype(0.1)), rtol=5e-6 if dtype == np.float32 else 1e-12)
 
 
@@ -126,19 +126,20 @@ def test_long_sums_are_in_double_precision(dtype, q):
 @in_both_precisions
 @pytest.mark.parametrize("n_saturating", [2, 70])
 def test_columns_of_several_losses_however_targets_lie(dtype, n_saturating):
-    runs = [
+    loss_slices = [
         (losses.SquaredHinge(), slice(0, 3)),
         (losses.Saturating(), slice(3, 3 + n_saturating)),
         (losses.SmoothHinge(), slice(3 + n_saturating, 5 + n_saturating)),
     ]
-    F, y, weights, dual, intercept = problem(250, 40, dtype, margins=True, n_columns=5 + n_saturating)
-    found = sweep(compiled.known(runs), F, y, weights, dual, intercept, True)
-    for loss, run in runs:
-        own = expected(loss, F, y[:, run], weights[:, run], dual[:, run], intercept[run], True)
-        for ours, theirs in zip(found, own, strict=True):
-            np.testing.assert_allclose(ours[:, run], theirs, rtol=0, atol=TOLERANCE[dtype] * len(y) * loss.A)
+    F, y, weights, dual, intercept = problem(250, 40, dtype, is_margin=True, n_columns=5 + n_saturating)
+    table = compiled.encode_losses(loss_slices)
+    found = sweep(table, F, y, weights, dual, intercept, True)
+    for loss, part in loss_slices:
+        of_part = expected(loss, F, y[:, part], weights[:, part], dual[:, part], intercept[part], True)
+        for ours, theirs in zip(found, of_part, strict=True):
+            np.testing.assert_allclose(ours[:, part], theirs, rtol=0, atol=TOLERANCE[dtype] * len(y) * loss.A)
     others = np.asfortranarray(y), np.repeat(weights, 2, axis=1)[:, ::2], np.asfortranarray(dual)
-    again = sweep(compiled.known(runs), F, others[0], others[1], others[2], np.repeat(intercept, 2)[::2], True)
+    again = sweep(table, F, others[0], others[1], others[2], np.repeat(intercept, 2)[::2], True)
     for ours, theirs in zip(again, found, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -148,15 +149,15 @@ def test_columns_of_several_losses_however_targets_lie(dtype, n_saturating):
 @pytest.mark.parametrize("n_columns", [1, 2, 11])
 def test_residuals_that_are_far_off_or_not_a_number(case, n_columns):
     needs_wide_vectors(n_columns)
-    loss = known(case.loss, n_columns)
+    table = encode(case.loss, n_columns)
     dual, intercept = np.zeros((8, n_columns)), np.zeros(n_columns)
     dual[0] = 1
     for u in (1e12, -1e12, 1e30, -1e30, 0.0):
         F = np.eye(1, 8) * -u
-        _, (pulls, risks) = sweep(loss, F, np.zeros((1, 1)), None, dual, intercept, False)
-        np.testing.assert_allclose(pulls, case.loss.derivative(u), rtol=1e-12, atol=1e-12)
+        _, (v_sums, risks) = sweep(table, F, np.zeros((1, 1)), None, dual, intercept, False)
+        np.testing.assert_allclose(v_sums, case.loss.derivative(u), rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(risks, case.loss.value(u), rtol=1e-12, atol=1e-15)
-    _, (_, risks) = sweep(loss, np.full((1, 8), np.nan), np.zeros((1, 1)), None, dual, intercept, False)
+    _, (_, risks) = sweep(table, np.full((1, 8), np.nan), np.zeros((1, 1)), None, dual, intercept, False)
     assert np.isnan(risks).all()
 
 
@@ -167,9 +168,9 @@ def test_residuals_that_are_far_off_in_single_precision(case):
     for u in np.float32([1e12, -1e12, 1e30, -1e30]):
         F = np.eye(1, 8, dtype=np.float32) * -u
         given = F, np.zeros((1, 1), np.float32), None, dual, np.zeros(1, np.float32)
-        _, (pull, risk) = sweep(known(case.loss), *given, False)
+        _, (v_sum, risk) = sweep(encode(case.loss), *given, False)
         value = case.loss.value(float(u))
-        np.testing.assert_allclose(pull, case.loss.derivative(float(u)), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(v_sum, case.loss.derivative(float(u)), rtol=1e-5, atol=1e-5)
         assert risk == pytest.approx(value, rel=1e-5) or (np.isinf(risk).all() and value > 1e38)
 
 
@@ -213,13 +214,13 @@ def test_distances_are_left_to_scipy_where_the_processor_is_unknown(monkeypatch)
 @needs_it
 @in_both_precisions
 @pytest.mark.parametrize(("n", "d", "r"), [(1, 1, 1), (7, 20, 5), (20, 300, 40)])
-def test_what_sparse_rows_share_with_points(n, d, r, dtype):
+def test_products_and_distances_of_sparse_rows(n, d, r, dtype):
     X, Z = (sparse.random(size, d, 0.2, format="csr", dtype=dtype, random_state=size) for size in (n, r))
     written = np.full((n, r), np.nan, dtype=dtype)
-    compiled.shared(X, Z.T.tocsr(), of_distances=False, out=written)
+    compiled.sparse_products(X, Z.T.tocsr(), of_distances=False, out=written)
     np.testing.assert_allclose(written, (X @ Z.T).toarray(), rtol=TOLERANCE[dtype], atol=1e-20)
     written[:] = np.nan
-    compiled.shared(X, Z.T.tocsr(), of_distances=True, out=written)
+    compiled.sparse_products(X, Z.T.tocsr(), of_distances=True, out=written)
     x, z = (matrix.toarray().astype(float) for matrix in (X, Z))
     expected = cdist(x, z, "cityblock") - np.abs(x).sum(axis=1)[:, None] - np.abs(z).sum(axis=1)
     np.testing.assert_allclose(written, expected, atol=10 * TOLERANCE[dtype])
@@ -256,11 +257,11 @@ def test_distances_of_arrays_that_do_not_fit_are_refused():
 @needs_it
 def test_sparse_rows_that_do_not_fit_are_refused():
     # two rows, three columns, and four points
-    starts, columns, stored = np.array([[0], [1], [3]]), np.array([[0], [1], [2]]), np.ones(3)
-    column_starts, points, values = np.array([[0], [2], [2], [3]]), np.array([[0], [3], [1]]), np.full(3, 2.0)
+    rows = np.array([[0], [1], [3]]), np.array([[0], [1], [2]]), np.ones(3)
+    points = np.array([[0], [2], [2], [3]]), np.array([[0], [3], [1]]), np.full(3, 2.0)
     out = np.zeros((2, 4))
-    good = [starts, columns, stored, column_starts, points, values, False, out]
-    compiled._sweeps.shared(*good)
+    good = [*rows, *points, False, out]
+    compiled._sweeps.sparse_products(*good)
     np.testing.assert_array_equal(out, [[2.0, 0.0, 0.0, 2.0], [0.0, 2.0, 0.0, 0.0]])
     out[:] = 0
     for first in (0, 3):
@@ -285,15 +286,15 @@ def test_sparse_rows_that_do_not_fit_are_refused():
             (7, out.astype(np.float32)),
         ]:
             with pytest.raises(ValueError, match="fit"):
-                compiled._sweeps.shared(*good[:place], bad, *good[place + 1 :])
+                compiled._sweeps.sparse_products(*good[:place], bad, *good[place + 1 :])
     assert (out == 0).all()
 
 
 @needs_it
-def test_what_it_cannot_read_is_left_to_numpy():
-    F, y, weights, dual, intercept = problem(50, 20, np.float64, margins=True, n_columns=2)
-    form = known(losses.Saturating(), 2)
-    assert sweep(form, F, y, weights, dual, intercept, True) is not None
+def test_arrays_and_losses_that_are_not_compiled_are_left_to_numpy():
+    F, y, weights, dual, intercept = problem(50, 20, np.float64, is_margin=True, n_columns=2)
+    table = encode(losses.Saturating(), 2)
+    assert sweep(table, F, y, weights, dual, intercept, True) is not None
     for wrong in (
         (np.asfortranarray(F), y, weights, dual),
         (F.astype(np.float32), y, weights, dual),
@@ -301,42 +302,40 @@ def test_what_it_cannot_read_is_left_to_numpy():
         (F[:, :7].copy(), y, weights, dual[:7]),
         (F.astype(int), y.astype(int), weights.astype(int), dual.astype(int)),
     ):
-        assert sweep(form, *wrong, intercept, True) is None
+        assert sweep(table, *wrong, intercept, True) is None
     mine = losses.custom(lambda u: u**2 / (1 + u**2), lambda u: 2 * u / (1 + u**2) ** 2, task="regression")
-    assert known(mine) is None
-    assert compiled.known([(losses.Saturating(), slice(0, 1)), (mine, slice(1, 2))]) is None
+    assert encode(mine) is None
+    assert compiled.encode_losses([(losses.Saturating(), slice(0, 1)), (mine, slice(1, 2))]) is None
     # of rows that no split is trained on
-    assert compiled.known([]).table.shape == (0, 3)
+    assert compiled.encode_losses([]).entries.shape == (0, 3)
     assert sweep(None, F, y, weights, dual, intercept, True) is None
 
 
 @needs_it
 def test_several_columns_are_left_to_blas_where_the_processor_is_unknown(monkeypatch):
-    F, y, weights, dual, intercept = problem(50, 20, np.float64, margins=True, n_columns=2)
-    form = known(losses.Saturating(), 2)
+    F, y, weights, dual, intercept = problem(50, 20, np.float64, is_margin=True, n_columns=2)
+    table = encode(losses.Saturating(), 2)
     monkeypatch.setattr(compiled._sweeps, "wide_vectors", False)
-    assert known(losses.Saturating(), 2) is None
-    assert known(losses.Saturating(), 1) is not None
+    assert encode(losses.Saturating(), 2) is None
+    assert encode(losses.Saturating(), 1) is not None
     # as on a worker of a cluster, if the client's processor is known
-    assert sweep(form, F, y, weights, dual, intercept, True) is None
+    assert sweep(table, F, y, weights, dual, intercept, True) is None
 
 
 @needs_it
 @pytest.mark.parametrize("q", [1, 2, 11])
 def test_arrays_that_do_not_fit_are_refused(q):
-    from unisvm.compiled import _sweeps
-
-    F, y, weights, dual, intercept = problem(50, 20, np.float64, margins=True, n_columns=q)
-    gradient, sums, places = np.zeros((q, 20)), np.zeros((2, q)), np.arange(q)[:, None]
-    table, parameters = known(losses.Saturating(), q)
+    F, y, weights, dual, intercept = problem(50, 20, np.float64, is_margin=True, n_columns=q)
+    gradient, sums, columns = np.zeros((q, 20)), np.zeros((2, q)), np.arange(q)[:, None]
+    entries, parameters = encode(losses.Saturating(), q)
 
     def sweep(**others):
-        given = {"F": F, "y": y, "weights": weights, "dual": dual, "b": intercept, "table": table}
-        given |= {"parameters": parameters, "margins": True, "gradient": gradient, "sums": sums, "places": places}
-        _sweeps.sweep(*(given | others).values())
+        given = {"F": F, "y": y, "weights": weights, "dual": dual, "b": intercept, "entries": entries}
+        given |= {"parameters": parameters, "is_margin": True, "gradient": gradient, "sums": sums, "columns": columns}
+        compiled._sweeps.sweep(*(given | others).values())
 
     def changed(place, value):
-        other = table.copy()
+        other = entries.copy()
         other[0, place] = value
         return other
 
@@ -354,21 +353,21 @@ def test_arrays_that_do_not_fit_are_refused(q):
         {"gradient": np.empty((q, 19))},
         {"gradient": np.empty((q, 20), np.float32)},
         {"sums": np.empty((1, q))},
-        {"places": places + 1},
-        {"places": places - 1},
-        {"places": places[:0]},
-        {"places": places[:, 0]},
-        {"places": places.astype(np.int32)},
-        {"table": changed(0, 5)},
-        {"table": changed(0, -1)},
-        {"table": changed(0, 0)},
-        {"table": changed(1, q + 1)},
-        {"table": changed(1, 0)},
-        {"table": changed(2, 3)},
-        {"table": table[:0]},
-        {"table": table.astype(np.float64)},
-        {"table": table.astype(np.int32)},
-        {"table": np.repeat(table, 2, axis=0)},
+        {"columns": columns + 1},
+        {"columns": columns - 1},
+        {"columns": columns[:0]},
+        {"columns": columns[:, 0]},
+        {"columns": columns.astype(np.int32)},
+        {"entries": changed(0, 5)},
+        {"entries": changed(0, -1)},
+        {"entries": changed(0, 0)},
+        {"entries": changed(1, q + 1)},
+        {"entries": changed(1, 0)},
+        {"entries": changed(2, 3)},
+        {"entries": entries[:0]},
+        {"entries": entries.astype(np.float64)},
+        {"entries": entries.astype(np.int32)},
+        {"entries": np.repeat(entries, 2, axis=0)},
         {"parameters": parameters[:3]},
         {"parameters": np.repeat(parameters, 2)},
         {"parameters": parameters.astype(np.float32)},

@@ -1,4 +1,4 @@
-"""What the estimators promise: intercepts, equivariance, landmarks, warm starts, randomness and what they print."""
+"""Behaviour of the estimators: intercepts, equivariance, landmarks, warm starts, randomness and printed lines."""
 
 import copy
 
@@ -268,7 +268,7 @@ def test_a_warm_start_survives_another_kernel():
         np.testing.assert_allclose(values(warm, rows), values(cold, rows), atol=1e-3)
 
 
-# ------------------------------------------------------------------ what is printed
+# ------------------------------------------------------------------ printed lines
 
 
 @ESTIMATORS
@@ -285,7 +285,7 @@ def test_verbose(cls, target, solver, verbose, capsys):
     model = cls(verbose=verbose, solver=solver, C=10.0).fit(X, target)
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith("[unisvm]") for line in lines)
-    for stage in ("landmarks", "features", "solver"):
+    for stage in ("landmarks", "features", "gram", "majoriser", "start", "solver"):
         assert sum(stage in line.split() for line in lines) == 1, stage
     iterations = [line for line in lines if line.split()[1].isdigit()]
     assert len(iterations) == (model.n_iter_ if verbose == 2 else 0)

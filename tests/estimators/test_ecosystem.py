@@ -82,7 +82,8 @@ def test_model_holds_landmarks_not_training_rows():
 def test_html_repr(model_and_target):
     model, target = model_and_target
     assert type(model).__name__ in model._repr_html_()
-    assert "fitted" in model.fit(X, target)._repr_html_()
+    assert "<span>Not fitted</span>" in model._repr_html_()
+    assert "<span>Fitted</span>" in model.fit(X, target)._repr_html_()
     assert "StandardScaler" in make_pipeline(StandardScaler(), model)._repr_html_()
 
 

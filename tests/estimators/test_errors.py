@@ -212,7 +212,7 @@ def test_precomputed(cls, target, container, matrix, parameters, fragments):
 
 
 @ESTIMATORS
-def test_landmarks_of_a_precomputed_kernel_must_count(cls, target):
+def test_landmarks_of_a_precomputed_kernel_have_positive_weight(cls, target):
     weights = np.r_[0.0, np.ones(59)]
     model = cls(kernel="precomputed", landmarks=[0, 1])
     refused(model, ValueError, ["andmark", "positive weight"], GRAM, target, weights)

@@ -1,4 +1,4 @@
-"""What may be given as X and y: labels of any type, containers of any kind, kernels of any form."""
+"""Inputs of many kinds: labels of any type, X in any container, and kernels in any form."""
 
 import numpy as np
 import pandas as pd

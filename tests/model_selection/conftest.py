@@ -1,11 +1,16 @@
-"""Shared by the tests of the search."""
+"""Batches of a grid."""
 
 import pytest
-from threadpoolctl import threadpool_limits
+
+from unisvm.model_selection import held_out, solve
 
 
-@pytest.fixture(autouse=True)
-def one_blas_thread():
-    """On so few rows threads cost more than they gain; tests that are about threads ask for them."""
-    with threadpool_limits(1, user_api="blas"):
-        yield
+@pytest.fixture
+def columns_at_once(monkeypatch):
+    """Sets how many columns of a grid are solved together; those of one C and all losses of a kind at least."""
+
+    def limit(n_columns):
+        for module in (solve, held_out):
+            monkeypatch.setattr(module, "COLUMNS_AT_ONCE", n_columns)
+
+    return limit

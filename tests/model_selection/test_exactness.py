@@ -16,6 +16,7 @@ from unisvm import (
     losses,
     model_selection,
 )
+from unisvm.memory_budget import MemoryBudget
 from unisvm.rows import MemoryRows
 
 N = 2400
@@ -128,20 +129,22 @@ def test_errors_of_regression(case):
         (UniSVMRegressorCV, ["huber", "welsch"], WAVES),
     ],
 )
-def test_features_turned_into_the_basis_of_the_weights(monkeypatch, rows, cls, used, target):
+def test_features_transformed_into_the_basis_of_the_weights(monkeypatch, rows, cls, used, target):
     params = {"Cs": [0.1, 1.0, 10.0], "gammas": [0.1, 0.4], "cv": KFold(3), "rank": 60, "random_state": 0, "tol": 1e-6}
-    turned, multiply = [], MemoryRows.multiply
-    monkeypatch.setattr(MemoryRows, "multiply", lambda *given: turned.append(multiply(*given)) or turned[-1])
+    transformed, transform = [], MemoryRows.transform
+    monkeypatch.setattr(
+        MemoryRows, "transform", lambda *given: transformed.append(transform(*given)) or transformed[-1]
+    )
 
     def fitted(worth):
-        monkeypatch.setattr(model_selection.grid, "_WORTH_TURNING", worth)
+        monkeypatch.setattr(model_selection.solve, "_WORTH_TRANSFORMING", worth)
         return cls(used, **params).fit(rows, target)
 
     plain = fitted(0)
-    assert turned == []
+    assert transformed == []
     other = fitted(1000)
-    assert len(turned) >= 2
-    assert all(turned)
+    assert len(transformed) >= 2
+    assert all(transformed)
     atol = 1e-3 if rows is SINGLE else 1e-6
     np.testing.assert_allclose(split_scores(other), split_scores(plain), rtol=0, atol=2 * atol)
     assert other.best_params_ == plain.best_params_
@@ -150,9 +153,9 @@ def test_features_turned_into_the_basis_of_the_weights(monkeypatch, rows, cls, u
 
 
 @pytest.mark.parametrize("columns", [1, 3], ids=["one-by-one", "two-by-two"])
-def test_one_C_started_from_another(monkeypatch, columns):
+def test_one_C_started_from_another(columns_at_once, columns):
     # so few columns at a time that the solutions for one C are where the next starts
-    monkeypatch.setattr(model_selection.walk, "_COLUMNS", columns)
+    columns_at_once(columns)
     used, target = ["smooth_hinge"] if columns == 3 else ["smooth_hinge", "saturating"], y
     params = {"Cs": [0.5, 0.01, 1.0, 0.1], "gammas": [0.3], "cv": StratifiedKFold(2)}
     search, grid = searches(UniSVMClassifierCV, used, **params)
@@ -162,9 +165,9 @@ def test_one_C_started_from_another(monkeypatch, columns):
 
 
 @pytest.mark.parametrize("beside", [[], ["logistic"], ["squared_hinge"]])
-def test_rows_that_a_low_C_gives_up_come_back(monkeypatch, beside):
+def test_rows_that_a_low_C_gives_up_come_back(columns_at_once, beside):
     # one C at a time
-    monkeypatch.setattr(model_selection.walk, "_COLUMNS", 1)
+    columns_at_once(1)
     cv = StratifiedKFold(3, shuffle=True, random_state=0)
     used = [*beside, "truncated_squared_hinge", "quadratic_ramp", "saturating"]
     search, grid = searches(UniSVMClassifierCV, used, cv=cv, Cs=[0.003, 0.03, 0.3, 3.0], gammas=[0.4], tol=1e-6)
@@ -233,12 +236,12 @@ def test_losses_that_memory_does_not_hold_at_once():
     params = {"landmarks": POINTS[:5], "cv": StratifiedKFold(2), "tol": 1e-8}
     at_once, _ = searches(UniSVMClassifierCV, used, **(GRID | params))
     in_turn = clone(at_once).set_params(memory_limit="500KB")
-    assert model_selection.walk._cells_at_once("500KB", 3, 5 * 8 * N, 8 * N) == 1
+    assert MemoryBudget.parse("500KB").cells_at_once(3, 5 * 8 * N, 8 * N) == 1
     np.testing.assert_allclose(split_scores(at_once.fit(X, y)), split_scores(in_turn.fit(X, y)), rtol=0, atol=1e-3)
     assert at_once.best_params_ == in_turn.best_params_
 
 
-# ------------------------------------------------------------------ what the scores are for
+# ------------------------------------------------------------------ the best cell
 
 CLEAR = {"Cs": [1e-4, 3.0], "gammas": [0.003, 0.4]}
 
@@ -271,7 +274,7 @@ def test_same_winner_and_layout(cls, used, target, scoring):
 
 
 def test_of_equal_cells_the_first_wins():
-    # a constant score, and Cs that are not walked in the order in which they are listed
+    # a constant score, and Cs that are not solved in the order in which they are listed
     search, grid = searches(
         UniSVMClassifierCV, ["smooth_hinge", "logistic"], Cs=[3.0, 0.1], gammas=[0.5, 0.2], cv=2, scoring=constant
     )

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import unisvm
-from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, UniSVMRegressorCV, losses, model_selection
+from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, UniSVMRegressorCV, losses
 
 rng = np.random.RandomState(0)
 X = rng.randn(500, 3)
@@ -81,8 +81,8 @@ def test_losses_that_are_not_convex():
     check_against_plain_fits(path, X, y, TIGHT)
 
 
-def test_one_C_started_from_another(monkeypatch):
-    monkeypatch.setattr(model_selection.walk, "_COLUMNS", 1)
+def test_one_C_started_from_another(columns_at_once):
+    columns_at_once(1)
     path = unisvm.path(X, WAVE, losses=["huber", "welsch"], Cs=CS, **TIGHT)
     check_against_plain_fits(path, X, WAVE, TIGHT)
 
@@ -187,7 +187,7 @@ def test_splits_do_not_change_the_fits():
         np.testing.assert_allclose(decide(alone.estimators[0][j]), decide(beside.estimators[0][j]), atol=2e-3)
 
 
-# ------------------------------------------------------------------ the task
+# ------------------------------------------------------------------ classification or regression
 
 
 def test_task_is_told_from_the_targets():
@@ -220,6 +220,7 @@ def test_default_losses(target, used):
         ({"gamma": -1.0}, ValueError, ["gamma", "-1.0"]),
         ({"gamma": "scal"}, ValueError, ["gamma", "'scal'"]),
         ({"cv": KFold(2)}, ValueError, ["split 1", "class 'yes'"]),
+        ({"cv": []}, ValueError, ["cv gives no splits"]),
         ({"rank": 0}, ValueError, ["rank must"]),
         ({"solver": "dca"}, TypeError, ["solver"]),
     ],

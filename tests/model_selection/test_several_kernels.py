@@ -76,7 +76,23 @@ def test_kinds_of_kernels():
     assert clone(model).fit(X, WAVE).best_score_ == model.best_score_
 
 
-def test_halving_weeds_out_kernels(capsys):
+def test_scorer_sees_the_kernel():
+    seen = set()
+
+    def note(model, rows, labels):
+        seen.add((model.kernel, model.gamma, type(model.kernel_).__name__, model.kernel_.get_params().get("gamma")))
+        return 0.0
+
+    kernels = ["rbf", "laplacian", "linear"]
+    UniSVMClassifierCV("logistic", Cs=[1.0], gammas=[0.5], kernel=kernels, cv=2, scoring=note).fit(X, y)
+    assert seen == {
+        ("rbf", 0.5, "RBF", 0.5),
+        ("laplacian", 0.5, "Laplacian", 0.5),
+        ("linear", "scale", "Linear", None),
+    }
+
+
+def test_halving_rules_out_kernels(capsys):
     rng = np.random.default_rng(0)
     rows = rng.uniform(-1, 1, (4000, 4))
     labels = (np.floor(4 * rows[:, 0]) % 2).astype(int)

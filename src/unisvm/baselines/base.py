@@ -136,7 +136,7 @@ class BinaryKernelClassifier(ClassifierMixin, KernelEstimator):
         return self._decision(X).ravel()
 
     def predict(self, X):
-        """The labels.
+        """Predicted labels.
 
         Parameters
         ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from unisvm.nystrom.feature_map import FeatureMap
 from unisvm.nystrom.landmarks import choose_landmarks
 
 
+@dataclass(eq=False, repr=False)
 class LSSVM(BinaryKernelClassifier):
     """The least-squares SVM in the dual, (K + λm I) β = y, without an intercept.
 
@@ -43,21 +45,20 @@ class LSSVM(BinaryKernelClassifier):
     1.0
     """
 
-    def __init__(self, C=1.0, *, kernel="rbf", gamma="scale", degree=3, coef0=0.0, kernel_params=None):
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
+    C: float = 1.0
 
     def _coefficients(self, K, y, weights):
         K[np.diag_indices_from(K)] += 1 / (2 * self.C * weights)
         return cho_solve(cho_factor(K, lower=True, overwrite_a=True), y), {}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _LowRank(BinaryKernelClassifier):
     """Coefficients on landmarks that greedy pivoted Cholesky chose, from least squares on the low-rank features."""
+
+    rank: int = 1000
+    rank_tol: float = 1e-3
+    random_state: Any = None
 
     def _solve(self, rows, kernel, signs, weights):
         rng = check_random_state(self.random_state)
@@ -73,7 +74,7 @@ class _LowRank(BinaryKernelClassifier):
             return cho_solve(factor, P.T @ (weights * targets))
 
         w, fitted = self._weights(P, signs, weights, least_squares)
-        return landmarks.store_indices[feature_map.kept], feature_map.to_dual(w[:, None])[:, 0], fitted
+        return np.asarray(landmarks.store_indices)[feature_map.kept], feature_map.to_dual(w[:, None])[:, 0], fitted
 
     @abstractmethod
     def _weights(
@@ -82,6 +83,7 @@ class _LowRank(BinaryKernelClassifier):
         """Coefficients in the basis of P, and fitted attributes."""
 
 
+@dataclass(eq=False, repr=False)
 class PrimalLSSVM(_LowRank):
     """The least-squares SVM in the primal, with the sparse solution of a low-rank kernel (Zhou 2016).
 
@@ -117,37 +119,17 @@ class PrimalLSSVM(_LowRank):
     (1.0, True)
     """
 
-    def __init__(
-        self,
-        C=1.0,
-        *,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        kernel_params=None,
-        rank=1000,
-        rank_tol=1e-3,
-        random_state=None,
-    ):
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.rank = rank
-        self.rank_tol = rank_tol
-        self.random_state = random_state
+    C: float = 1.0
 
     def _weights(self, P, y, weights, least_squares):
         return least_squares(y), {}
 
 
+@dataclass(eq=False, repr=False)
 class RobustSparseLSSVM(_LowRank):
     """The robust sparse least-squares SVM of Chen and Zhou: the truncated loss min(u², a), a closed form per step.
 
-    Rows with |1 − y f(x)| > √a are given their own f(x) as target, so that they pull no more, and the same linear
+    Rows with |1 − y f(x)| > √a are given their own f(x) as target, so that their gradient is 0, and the same linear
     system is solved again.
 
     Parameters
@@ -190,34 +172,10 @@ class RobustSparseLSSVM(_LowRank):
     True
     """
 
-    def __init__(
-        self,
-        a=2.0,
-        *,
-        C=1.0,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        kernel_params=None,
-        rank=1000,
-        rank_tol=1e-3,
-        tol=1e-6,
-        max_iter=500,
-        random_state=None,
-    ):
-        self.a = a
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.rank = rank
-        self.rank_tol = rank_tol
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    a: float = 2.0
+    _: KW_ONLY
+    tol: float = 1e-6
+    max_iter: int = 500
 
     def _weights(self, P, y, weights, least_squares):
         targets = y

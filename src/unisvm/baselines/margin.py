@@ -10,6 +10,8 @@ and f = Σ α_i y_i k(·, x_i).
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 
 from unisvm.baselines.base import BinaryKernelClassifier
@@ -29,6 +31,7 @@ def _squared_hinge_dual(Q: np.ndarray, C: float, weights: np.ndarray) -> np.ndar
     return unit * BoxProgram(scaled, unit).solve(np.zeros(len(Q)), np.full(len(Q), np.inf))
 
 
+@dataclass(eq=False, repr=False)
 class L2SVM(BinaryKernelClassifier):
     """The SVM with the squared hinge loss, by its dual quadratic program, without an intercept.
 
@@ -59,19 +62,24 @@ class L2SVM(BinaryKernelClassifier):
 
     _further_matrices = 3
 
-    def __init__(self, C=1.0, *, kernel="rbf", gamma="scale", degree=3, coef0=0.0, kernel_params=None):
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
+    C: float = 1.0
 
     def _coefficients(self, K, y, weights):
         return y * _squared_hinge_dual(np.outer(y, y) * K, self.C, weights), {}
 
 
-class RampSVM(BinaryKernelClassifier):
+@dataclass(eq=False, repr=False)
+class _RobustSVM(BinaryKernelClassifier):
+    """A comparator with a bounded loss: at most `max_iter` quadratic programs, one after the other."""
+
+    _further_matrices = 3
+
+    a: float = 2.0
+    _: KW_ONLY
+    max_iter: int = 50
+
+
+class RampSVM(_RobustSVM):
     """The robust SVM with the ramp loss min(u₊, a) of Collobert et al., and of Wu and Liu, by CCCP.
 
     The ramp is the hinge minus a shifted hinge. Each step replaces the latter by its slope, which moves the bounds of
@@ -110,20 +118,6 @@ class RampSVM(BinaryKernelClassifier):
     1.0
     """
 
-    _further_matrices = 3
-
-    def __init__(
-        self, a=2.0, *, C=1.0, kernel="rbf", gamma="scale", degree=3, coef0=0.0, kernel_params=None, max_iter=50
-    ):
-        self.a = a
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.max_iter = max_iter
-
     def _coefficients(self, K, y, weights):
         Q = np.outer(y, y) * K
         program = BoxProgram(Q, np.ones(len(y)))
@@ -146,7 +140,7 @@ class RampSVM(BinaryKernelClassifier):
         return y * alpha, {"n_iter_": len(objective), "history_": {"objective": objective}}
 
 
-class MultiStageSVM(BinaryKernelClassifier):
+class MultiStageSVM(_RobustSVM):
     """The multistage SVM of Tao et al. for the truncated squared hinge loss min(u₊², a).
 
     An L2SVM is solved, the rows with 1 − y f(x) > √a are left out, and so on until no row is.
@@ -184,20 +178,6 @@ class MultiStageSVM(BinaryKernelClassifier):
     1.0
     """
 
-    _further_matrices = 3
-
-    def __init__(
-        self, a=2.0, *, C=1.0, kernel="rbf", gamma="scale", degree=3, coef0=0.0, kernel_params=None, max_iter=50
-    ):
-        self.a = a
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.max_iter = max_iter
-
     def _coefficients(self, K, y, weights):
         Q = np.outer(y, y) * K
         kept = np.arange(len(y))
@@ -216,7 +196,8 @@ class MultiStageSVM(BinaryKernelClassifier):
         return y * alpha, {"n_iter_": len(sizes), "history_": {"rows": sizes}}
 
 
-class ReweightedL2SVM(BinaryKernelClassifier):
+@dataclass(eq=False, repr=False)
+class ReweightedL2SVM(_RobustSVM):
     """The robust SVM of Feng et al. with the smooth loss a(1 − exp(−u₊²/a)), by re-weighted L2SVMs.
 
     The loss is a concave function of u₊²; each step replaces it by its tangent, so that a row counts exp(−u₊²/a).
@@ -256,30 +237,8 @@ class ReweightedL2SVM(BinaryKernelClassifier):
     1.0
     """
 
-    _further_matrices = 3
-
-    def __init__(
-        self,
-        a=2.0,
-        *,
-        C=1.0,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        kernel_params=None,
-        tol=1e-4,
-        max_iter=50,
-    ):
-        self.a = a
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.tol = tol
-        self.max_iter = max_iter
+    _: KW_ONLY
+    tol: float = 1e-4
 
     def _coefficients(self, K, y, weights):
         Q = np.outer(y, y) * K

@@ -59,7 +59,7 @@ class BoxProgram:
             except LinAlgError:
                 return alpha
             trial[free] += cho_solve(factor, (self.c - self.Q @ trial)[free], check_finite=False)
-            # what crossed a bound is held there, what its bound holds back is let go
+            # variables that crossed a bound are held there; those that a bound holds back are released
             slope = self.Q @ trial - self.c
             wrong = (low & (slope < 0)) | (high & (slope > 0))
             below, above = trial < lower, trial > upper

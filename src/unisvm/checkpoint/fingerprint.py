@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from unisvm.parallel import run
+from unisvm.rows import MemoryRows
 from unisvm.rows.mapped import StoredRows
 
 # where processors have instructions for it, SHA-256 is about twice as fast as the other sound hashes
@@ -110,6 +111,15 @@ def describe_together(values: Iterable[Any], n_threads: int = 1) -> str:
     """One description of several values: that of the first, with a hash of all."""
     texts = [describe(value, n_threads) for value in values]
     return f"{texts[0].split(_MARK)[0]}{_MARK}{_hash(repr(texts).encode())}" if texts else "nothing"
+
+
+def describe_store(store: MemoryRows) -> dict[str, str]:
+    """Descriptions of all rows that were given with the indices of those in the store, of targets and of weights."""
+    return {
+        "X": describe_together((store.given, store.row_indices(np.arange(store.n_rows))), store.n_threads),
+        "y": describe(store.targets, store.n_threads),
+        "the weights": describe(store.weights, store.n_threads),
+    }
 
 
 def describe_blocks(parts: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
-"""Sweeps, and what kernels are made of, in compiled code. Where it was not built, NumPy and SciPy do it, more slowly.
+"""Sweeps over rows, and exponentials, distances and sparse products for kernels, in compiled code.
 
-The environment variable ``UNISVM_COMPILED=0`` turns it off.
+Where the extension module was not built, or the environment variable ``UNISVM_COMPILED=0`` turns it off, the functions
+return None or False, and their callers compute the same with NumPy and SciPy, more slowly.
 """
 
 from __future__ import annotations
@@ -22,12 +23,10 @@ except ImportError:
 if os.environ.get("UNISVM_COMPILED") == "0":
     _sweeps = None
 
-#: forms of losses, in the order in which the compiled code numbers them
-_FORMS = ("parabolas", "softplus", "saturating", "logarithm", "biweight")
-# a line of the cache
-_BYTES_OF_PANEL = 64
-# shorter rows fill no vector
-_LEAST_WIDTH = 8
+#: constants of types.h, which are taken from the extension module; the forms of losses have their names in upper case
+_CONSTANTS = ("FLUSHED", "MIN_FEATURES", "PANEL_BYTES", "PARABOLAS", "SOFTPLUS", "SATURATING", "LOGARITHM", "BIWEIGHT")
+if _sweeps is not None and not all(hasattr(_sweeps, name) for name in _CONSTANTS):
+    raise ImportError(f"{_sweeps.__file__} was built from other sources than these; install unisvm again.")
 
 
 def is_available() -> bool:
@@ -42,83 +41,89 @@ def is_available() -> bool:
     return _sweeps is not None
 
 
-class Known(NamedTuple):
-    """The losses of some columns as the compiled code knows them.
+class LossTable(NamedTuple):
+    """The losses of columns as `sweep` reads them.
 
     Attributes
     ----------
-    table : ndarray of int64 of shape (n_losses, 3)
-        The form of each, how many columns it has, and how many parameters.
+    entries : ndarray of int64 of shape (n_losses, 3)
+        The number of each loss's form, of its columns and of its parameters.
     parameters : ndarray
-        Those of all losses.
+        The parameters of all losses, one after the other.
     """
 
-    table: np.ndarray
+    entries: np.ndarray
     parameters: np.ndarray
 
 
-def known(runs: Sequence[tuple[Loss, slice]]) -> Known | None:
-    """The losses of runs of columns for `sweep`; None if it does not compute one of them, or so many columns."""
-    table: list[tuple[int, int, int]] = []
+def encode_losses(loss_slices: Sequence[tuple[Loss, slice]]) -> LossTable | None:
+    """Losses with their columns, for `sweep`; None if one of the losses, or so many columns, is not compiled here."""
+    if not _sweeps_columns(sum(columns.stop - columns.start for _, columns in loss_slices)):
+        return None
+    entries: list[tuple[int, int, int]] = []
     parameters: list[float] = []
-    for loss, columns in runs:
+    for loss, columns in loss_slices:
         if loss.form is None:
             return None
-        table.append((_FORMS.index(loss.form.name), columns.stop - columns.start, len(loss.form.parameters)))
+        form = getattr(_sweeps, loss.form.name.upper())
+        entries.append((form, columns.stop - columns.start, len(loss.form.parameters)))
         parameters.extend(loss.form.parameters)
-    if not _takes(sum(n_columns for _, n_columns, _ in table)):
-        return None
-    return Known(np.array(table, dtype=np.int64).reshape(-1, 3), np.array(parameters, dtype=np.float64))
+    return LossTable(np.array(entries, dtype=np.int64).reshape(-1, 3), np.array(parameters, dtype=np.float64))
 
 
 def sweep(
-    losses: Known | None,
+    table: LossTable | None,
     features: np.ndarray,
     y: np.ndarray,
     weights: np.ndarray | None,
     dual: np.ndarray,
     intercept: np.ndarray,
-    margins: bool,
+    is_margin: bool,
     gradients: np.ndarray,
     sums: np.ndarray,
-    places: np.ndarray,
+    columns: np.ndarray,
 ) -> bool:
-    """Add what rows do to the gradients of columns, and to those of their intercepts and to their risks.
+    """Add Fᵀ v, Σ v and Σ s ψ(u) over n rows to the sums of q columns; False if nothing was done.
 
-    False if nothing was done, since NumPy must do it.
+    The residuals are u = 1 − y f or y − f with f = F a + b; the pointwise gradients are v = s y ψ'(u) or s ψ'(u).
 
     Parameters
     ----------
-    losses : Known or None
-    features : ndarray of shape (n_rows, n_features)
-    y, weights : ndarray of shape (n_rows, n_columns) or (n_rows, 1)
-        Every row counts once if the weights are None.
-    dual : ndarray of shape (n_features, n_columns)
-    intercept : ndarray of shape (n_columns,)
-    margins : bool
-        Whether the residual is 1 − y f or y − f.
-    gradients : ndarray of shape (n_places, n_features)
-    sums : ndarray of shape (2, n_places)
-    places : ndarray of int of shape (n_columns,)
-        Which of them each column adds to.
+    table : LossTable or None
+    features : ndarray of shape (n, r)
+        F.
+    y, weights : ndarray of shape (n, q) or (n, 1)
+        The weights s are 1 if None.
+    dual : ndarray of shape (r, q)
+        a.
+    intercept : ndarray of shape (q,)
+        b.
+    is_margin : bool
+        Whether u = 1 − y f or y − f.
+    gradients : ndarray of shape (n_all, r)
+        Column c adds Fᵀ v to row ``columns[c]``.
+    sums : ndarray of shape (2, n_all)
+        Column c adds Σ v and Σ s ψ(u) to column ``columns[c]``.
+    columns : ndarray of int of shape (q,)
     """
     shape = len(features), len(intercept)
-    # a worker of a cluster may be another machine than the one where the losses were known
-    if losses is None or features.shape[1] < _LEAST_WIDTH or not (_takes(shape[1]) and _can_read(features)):
+    # a worker of a cluster may be another machine than the one that encoded the losses
+    if table is None or not (_sweeps_columns(shape[1]) and _can_read(features)):
+        return False
+    if features.shape[1] < _sweeps.MIN_FEATURES:
         return False
     if any(array is not None and array.dtype != features.dtype for array in (y, weights, dual, intercept)):
         return False
     y = np.broadcast_to(y, shape)
     weights = None if weights is None else np.broadcast_to(weights, shape)
-    places = places.astype(np.int64, copy=False)[:, None]
-    _sweeps.sweep(
-        features, y, weights, dual, np.ascontiguousarray(intercept), *losses, margins, gradients, sums, places
-    )
+    columns = columns.astype(np.int64, copy=False)[:, None]
+    intercept = np.ascontiguousarray(intercept)
+    _sweeps.sweep(features, y, weights, dual, intercept, *table, is_margin, gradients, sums, columns)
     return True
 
 
 class _Flushing(threading.local):
-    """How many blocks of this thread want tiny numbers to be 0, and what the first of them found."""
+    """Number of blocks of this thread that flush subnormals, and the bits of the processor that the first one found."""
 
     n_blocks = 0
     found = 0
@@ -128,8 +133,8 @@ _flushing = _Flushing()
 
 
 @contextmanager
-def flushing() -> Iterator[None]:
-    """Take numbers that are too small to be normal as 0 in this thread, until the last of such blocks has ended.
+def flush_subnormals() -> Iterator[None]:
+    """Flush subnormal numbers to 0 in this thread, until the last of such blocks has ended.
 
     Intel's processors are a hundred times slower with them. Narrow kernels have them in most of their products, where
     they are far below rounding error.
@@ -139,18 +144,18 @@ def flushing() -> Iterator[None]:
         yield
         return
     if _flushing.n_blocks == 0:
-        _flushing.found = sweeps.flush(sweeps.FLUSHED)
+        _flushing.found = sweeps.set_flush_bits(sweeps.FLUSHED)
     _flushing.n_blocks += 1
     try:
         yield
     finally:
         _flushing.n_blocks -= 1
         if _flushing.n_blocks == 0:
-            sweeps.flush(_flushing.found)
+            sweeps.set_flush_bits(_flushing.found)
 
 
 def decay(exponents: np.ndarray) -> bool:
-    """Write e to the power of min(x, 0) over every x; False if nothing was done."""
+    """Write exp(min(x, 0)) over every x; False if nothing was done."""
     if not _can_read(exponents):
         return False
     _sweeps.decay(exponents)
@@ -158,25 +163,30 @@ def decay(exponents: np.ndarray) -> bool:
 
 
 def takes_distances() -> bool:
-    """Whether there is compiled code here for `distances`."""
+    """Whether `distances` are compiled here."""
     return _sweeps is not None and _sweeps.wide_vectors
 
 
 def panels(points: np.ndarray) -> np.ndarray:
-    """Points as `distances` reads them: some side by side, number after number; the last ones are filled up with 0."""
-    wide = _BYTES_OF_PANEL // points.itemsize
-    filled = np.zeros((-(-len(points) // wide), wide, points.shape[1]), dtype=points.dtype)
+    """Points for `distances`, of shape (n_panels, n_features, w): w at a time, of which the last are filled up with 0.
+
+    The w numbers of a feature lie side by side and take ``PANEL_BYTES``, a line of the cache.
+    """
+    width = _sweeps.PANEL_BYTES // points.itemsize
+    filled = np.zeros((-(-len(points) // width), width, points.shape[1]), dtype=points.dtype)
     filled.reshape(-1, points.shape[1])[: len(points)] = points
     return np.ascontiguousarray(filled.transpose(0, 2, 1))
 
 
 def distances(rows: np.ndarray, panels: np.ndarray, out: np.ndarray) -> None:
-    """Write ‖x − z‖₁ between rows and points into an array of shape (n_rows, n_points)."""
+    """Write ‖x − z‖₁ between rows x and points z into `out`, of shape (n_rows, n_points)."""
     _sweeps.distances(rows, panels, out)
 
 
-def shared(rows, by_column, of_distances: bool, out: np.ndarray) -> bool:
-    """Write what entries in the same columns add to x·z, or to ‖x − z‖₁ − ‖x‖₁ − ‖z‖₁; False if nothing was done.
+def sparse_products(rows, by_column, of_distances: bool, out: np.ndarray) -> bool:
+    """Write x·z, or ‖x − z‖₁ − ‖x‖₁ − ‖z‖₁, between sparse rows x and points z; False if nothing was done.
+
+    Both are sums over the columns in which x and z have entries.
 
     Parameters
     ----------
@@ -188,23 +198,21 @@ def shared(rows, by_column, of_distances: bool, out: np.ndarray) -> bool:
     """
     if not _can_read(out):
         return False
-    _sweeps.shared(*_parts(rows), *_parts(by_column), of_distances, out)
+    _sweeps.sparse_products(*_csr_arrays(rows), *_csr_arrays(by_column), of_distances, out)
     return True
 
 
-def _parts(matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where rows start, which columns they have entries in, and the entries."""
-    starts, columns = (numbers.astype(np.int64, copy=False)[:, None] for numbers in (matrix.indptr, matrix.indices))
-    return starts, columns, matrix.data
+def _csr_arrays(matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """indptr and indices as columns of int64, and data."""
+    indptr, indices = (numbers.astype(np.int64, copy=False)[:, None] for numbers in (matrix.indptr, matrix.indices))
+    return indptr, indices, matrix.data
 
 
-def _takes(n_columns: int) -> bool:
-    """Whether there is compiled code here for so many columns."""
+def _sweeps_columns(n_columns: int) -> bool:
+    """Whether sweeps of so many columns are compiled here."""
     return _sweeps is not None and (n_columns == 1 or _sweeps.wide_vectors)
 
 
 def _can_read(array: np.ndarray) -> bool:
-    """Whether there is compiled code here, for an array of this precision that lies in memory as it needs it."""
+    """Whether compiled code reads this array: contiguous, of float32 or float64."""
     return _sweeps is not None and array.dtype in (np.float32, np.float64) and array.flags.c_contiguous
-
-encode_losses = known

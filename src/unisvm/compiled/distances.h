@@ -1,72 +1,74 @@
-/* Distances ‖x − z‖₁ between rows x and points z.
+/* Distances ‖x - z‖₁ between rows x and points z, both of d coordinates.
 
-   Included like rows.h, after it; BITS is a whole number as wide as REAL. The points lie in panels: the first numbers of
-   so many points side by side, then their second numbers, and so on, so that vectors run along the points and nothing
-   has to be summed across a vector. */
+   The points lie in panels of PANEL_POINTS: the first coordinates of these points side by side, then their second ones,
+   and so on, so that vectors run along the points and nothing has to be summed across a vector. */
 
-/* points and vectors of a panel, and rows whose sums fill the registers */
-enum { OF(WIDE) = BYTES_OF_PANEL / sizeof(REAL), OF(ACROSS) = OF(WIDE) / OF(LANES), OF(ROWS_AT_ONCE) = 4 };
+#define PANEL_POINTS ((int)(PANEL_BYTES / sizeof(REAL)))
+#define POINT_VECTORS (PANEL_POINTS / LANES)
+/* rows whose sums fill the registers */
+#define DISTANCE_ROWS 4
+/* coordinates at a time: so much of a panel stays in the L1 cache */
+#define COORDINATE_BLOCK 256
 
-typedef BITS OF(bits) __attribute__((vector_size(32), may_alias));
+typedef INTEGER TYPED(integers) __attribute__((vector_size(32), may_alias));
 
-/* Add |x − z|: all bits of the difference but the first, which is the sign. */
-static inline void OF(add_distance)(OF(vector) *sum, REAL x, const OF(vector) *z)
+/* sum += |x - z|: all bits of the difference but the sign. */
+static inline void TYPED(add_distance)(VECTOR *sum, REAL x, const VECTOR *z)
 {
-    const OF(bits) all_but_sign = (OF(bits)){0} + (sizeof(BITS) == 4 ? INT32_MAX : (BITS)INT64_MAX);
-    *sum += (OF(vector))((OF(bits))(x - *z) & all_but_sign);
+    const TYPED(integers) all_but_sign = (TYPED(integers)){0} + (sizeof(INTEGER) == 4 ? INT32_MAX : (INTEGER)INT64_MAX);
+    *sum += (VECTOR)((TYPED(integers))(x - *z) & all_but_sign);
 }
 
-/* Write the sums of a panel, of which `room` points exist. */
-static inline void OF(put)(const OF(vector) *sums, REAL *restrict to, ptrdiff_t room)
+/* Write the sums of a panel, of which the first n_points are of points. */
+static inline void TYPED(store_panel)(const VECTOR *sums, REAL *restrict out, ptrdiff_t n_points)
 {
-    if (room >= OF(WIDE))
-        for (int k = 0; k < OF(ACROSS); k++)
-            *(OF(vector) *)(to + k * OF(LANES)) = sums[k];
+    if (n_points >= PANEL_POINTS)
+        for (int k = 0; k < POINT_VECTORS; k++)
+            STORE(out + k * LANES, sums[k]);
     else
-        memcpy(to, sums, room * sizeof(REAL));
+        memcpy(out, sums, n_points * sizeof(REAL));
 }
 
-/* The distances of `count` rows to the points of a panel, by some of their numbers; added to what is there if there is
-   `more`. */
-static inline __attribute__((always_inline)) void OF(distances_of_rows)(int count, const REAL *restrict rows, ptrdiff_t d,
-                                                                        ptrdiff_t length, const REAL *restrict panel,
-                                                                        REAL *restrict to, ptrdiff_t r, ptrdiff_t room,
-                                                                        int more)
+/* Distances of `count` rows to the points of a panel in `length` coordinates; added to `out` if `add`. */
+ALWAYS_INLINE void TYPED(panel_distances)(int count, const REAL *restrict rows, ptrdiff_t d, ptrdiff_t length,
+                                          const REAL *restrict panel, REAL *restrict out, ptrdiff_t out_stride,
+                                          ptrdiff_t n_points, int add)
 {
-    OF(vector) sums[OF(ROWS_AT_ONCE)][OF(ACROSS)] = {{{0}}};
-    for (ptrdiff_t j = 0; j < length; j++, panel += OF(WIDE))
-        for (int k = 0; k < OF(ACROSS); k++) {
-            OF(vector) z = *(OF(place))(panel + k * OF(LANES));
+    VECTOR sums[DISTANCE_ROWS][POINT_VECTORS] = {{{0}}};
+    for (ptrdiff_t j = 0; j < length; j++, panel += PANEL_POINTS)
+        for (int k = 0; k < POINT_VECTORS; k++) {
+            VECTOR z = LOAD(panel + k * LANES);
             for (int i = 0; i < count; i++)
-                OF(add_distance)(&sums[i][k], rows[i * d + j], &z);
+                TYPED(add_distance)(&sums[i][k], rows[i * d + j], &z);
         }
     for (int i = 0; i < count; i++) {
-        if (more) {
-            OF(vector) before[OF(ACROSS)] = {{0}};
-            memcpy(before, to + i * r, (room < OF(WIDE) ? room : OF(WIDE)) * sizeof(REAL));
-            for (int k = 0; k < OF(ACROSS); k++)
+        if (add) {
+            VECTOR before[POINT_VECTORS] = {{0}};
+            memcpy(before, out + i * out_stride, MINIMUM(n_points, PANEL_POINTS) * sizeof(REAL));
+            for (int k = 0; k < POINT_VECTORS; k++)
                 sums[i][k] += before[k];
         }
-        OF(put)(sums[i], to + i * r, room);
+        TYPED(store_panel)(sums[i], out + i * out_stride, n_points);
     }
 }
 
-/* The distances of n rows of d numbers to r points. A part of the numbers after the other: that much of a panel stays in
-   the nearest cache. */
-static void OF(distances)(ptrdiff_t n, ptrdiff_t d, ptrdiff_t r, const void *rows_, const void *panels_, void *to_)
+/* Distances (n × n_points) of n rows to the points; one block of coordinates after the other. */
+static void TYPED(distances)(ptrdiff_t n, ptrdiff_t d, ptrdiff_t n_points, const void *rows_, const void *panels_,
+                             void *out_)
 {
     const REAL *rows = rows_, *panels = panels_;
-    REAL *to = to_;
-    for (ptrdiff_t low = 0; low < d; low += PART_OF_POINTS) {
-        ptrdiff_t length = d - low < PART_OF_POINTS ? d - low : PART_OF_POINTS;
-        for (ptrdiff_t c = 0; c < r; c += OF(WIDE)) {
-            const REAL *panel = panels + c * d + low * OF(WIDE);
+    REAL *out = out_;
+    for (ptrdiff_t low = 0; low < d; low += COORDINATE_BLOCK) {
+        ptrdiff_t length = MINIMUM(d - low, COORDINATE_BLOCK);
+        for (ptrdiff_t c = 0; c < n_points; c += PANEL_POINTS) {
+            const REAL *panel = panels + c * d + low * PANEL_POINTS;
             ptrdiff_t i = 0;
-            for (; i + OF(ROWS_AT_ONCE) <= n; i += OF(ROWS_AT_ONCE))
-                OF(distances_of_rows)(OF(ROWS_AT_ONCE), rows + i * d + low, d, length, panel, to + i * r + c, r, r - c,
-                                      low > 0);
+            for (; i + DISTANCE_ROWS <= n; i += DISTANCE_ROWS)
+                TYPED(panel_distances)(DISTANCE_ROWS, rows + i * d + low, d, length, panel, out + i * n_points + c,
+                                       n_points, n_points - c, low > 0);
             for (; i < n; i++)
-                OF(distances_of_rows)(1, rows + i * d + low, d, length, panel, to + i * r + c, r, r - c, low > 0);
+                TYPED(panel_distances)(1, rows + i * d + low, d, length, panel, out + i * n_points + c, n_points,
+                                       n_points - c, low > 0);
         }
     }
 }

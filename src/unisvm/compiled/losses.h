@@ -1,12 +1,15 @@
-/* Values and slopes of the losses, for a few residuals at a time.
+/* Values ψ(u) and derivatives ψ'(u) of the losses, a block of residuals at a time.
 
-   Included for each kind of processor and each precision, like rows.h. The loops have no branches, so that the compiler
-   turns them into vector instructions. */
+   The loops have no branches, so that the compiler turns them into vector instructions. */
 
-/* Parabolas one after the other: where the second and the following begin, then three coefficients of each. */
-static void OF(parabolas)(int n_parabolas, const double *p, int n, REAL *restrict u, REAL *restrict value)
+/* most residuals of a block */
+#define LOSS_BLOCK 512
+
+/* c0 + c1 u + c2 u², with coefficients of the k-th parabola from p[k - 1] on; p has these starts, then c0, c1, c2 of
+   each parabola. */
+static void TYPED(parabolas)(int n_parabolas, const double *p, int n, REAL *restrict u, REAL *restrict value)
 {
-    REAL constant[PIECE], linear[PIECE], square[PIECE];
+    REAL constant[LOSS_BLOCK], linear[LOSS_BLOCK], square[LOSS_BLOCK];
     const double *c = p + n_parabolas - 1;
     for (int i = 0; i < n; i++) {
         constant[i] = (REAL)c[0];
@@ -29,92 +32,97 @@ static void OF(parabolas)(int n_parabolas, const double *p, int n, REAL *restric
     }
 }
 
-/* Add a softplus(p (u - s))/p, but of max(u - s, 0) in it b times what is at most `height`. */
-static void OF(add_softplus)(REAL p, REAL s, REAL a, REAL b, REAL height, int n, const REAL *restrict u,
-                             REAL *restrict value, REAL *restrict slope)
+/* Add b min(max(u - s, 0), height) + (a/p) log(1 + exp(-p |u - s|)) to the values, and the derivative of
+   a softplus(p (u - s))/p to the derivatives. With b = a and an infinite height, both are of that softplus. */
+static void TYPED(add_softplus)(REAL p, REAL s, REAL a, REAL b, REAL height, int n, const REAL *restrict u,
+                                REAL *restrict value, REAL *restrict derivative)
 {
     REAL share = a / p;
     for (int i = 0; i < n; i++) {
-        REAL x = u[i] - s, above = x > 0 ? x : 0, e = OF(exp_of)(x > 0 ? -p * x : p * x), low = e / (1 + e);
-        value[i] += b * (above < height ? above : height) + share * OF(log1p_of)(e);
-        slope[i] += a * (x >= 0 ? 1 - low : low);
+        REAL x = u[i] - s, above = x > 0 ? x : 0, e = TYPED(exp_nonpositive)(x > 0 ? -p * x : p * x), low = e / (1 + e);
+        value[i] += b * (above < height ? above : height) + share * TYPED(log1p_nonnegative)(e);
+        derivative[i] += a * (x >= 0 ? 1 - low : low);
     }
 }
 
-/* c0 + c1 u + a softplus(p (u - s))/p + b softplus(p (u - t))/p, from p, s, a, t, b, c1, c0. */
-static void OF(softplus)(const double *parameters, int n, REAL *restrict u, REAL *restrict value)
+/* c0 + c1 u + a softplus(p (u - s))/p + b softplus(p (u - t))/p; parameters p, s, a, t, b, c1, c0. */
+static void TYPED(softplus)(const double *parameters, int n, REAL *restrict u, REAL *restrict value)
 {
-    REAL given[7], slope[PIECE];
+    REAL given[7], derivative[LOSS_BLOCK];
     for (int k = 0; k < 7; k++)
         given[k] = (REAL)parameters[k];
     REAL p = given[0], s = given[1], a = given[2], t = given[3], b = given[4], c1 = given[5], c0 = given[6];
     for (int i = 0; i < n; i++) {
         value[i] = c0 + c1 * u[i];
-        slope[i] = c1;
+        derivative[i] = c1;
     }
-    /* of a ramp, which is flat in the end, the difference of what is large must not be formed */
+    /* a ramp is flat in the end: the difference of max(u - s, 0) and max(u - t, 0) would cancel for large u, where
+       min(max(u - s, 0), t - s) does not */
     int flat = a + b == 0;
-    OF(add_softplus)(p, s, a, a, flat ? t - s : (REAL)HUGE_VAL, n, u, value, slope);
+    TYPED(add_softplus)(p, s, a, a, flat ? t - s : (REAL)HUGE_VAL, n, u, value, derivative);
     if (b != 0)
-        OF(add_softplus)(p, t, b, flat ? 0 : b, (REAL)HUGE_VAL, n, u, value, slope);
+        TYPED(add_softplus)(p, t, b, flat ? 0 : b, (REAL)HUGE_VAL, n, u, value, derivative);
     for (int i = 0; i < n; i++)
-        u[i] = slope[i];
+        u[i] = derivative[i];
 }
 
-/* a (1 - exp(-w)) with w = g^c/b and g = max(u, 0), or |u| if it is for both signs, from a, b, c and 1 for both. */
-static void OF(saturating)(const double *parameters, int n, REAL *restrict u, REAL *restrict value)
+/* a (1 - exp(-w)), w = g^c/b, g = max(u, 0), or |u| if `both` is 1 and not 0; parameters a, b, c, both. */
+static void TYPED(saturating)(const double *parameters, int n, REAL *restrict u, REAL *restrict value)
 {
     double exact_c = parameters[2], largest_w = sizeof(REAL) == sizeof(float) ? 1e30 : 1e250;
     REAL a = (REAL)parameters[0], b = (REAL)parameters[1], c = (REAL)exact_c, both = (REAL)parameters[3];
     /* a power takes as long as the losses of several rows */
     double largest = largest_w * b;
     REAL most = (REAL)(exact_c == 2 ? sqrt(largest) : exact_c == 4 ? sqrt(sqrt(largest)) : pow(largest, 1 / exact_c));
-    REAL scale = 1 / b, slope[PIECE], sign[PIECE];
+    REAL scale = 1 / b, power[LOSS_BLOCK], sign[LOSS_BLOCK];
     for (int i = 0; i < n; i++) {
         REAL g = u[i] < 0 ? -both * u[i] : u[i];
         sign[i] = u[i] < 0 ? -both : 1;
         u[i] = g > most ? most : g;
     }
+    /* g^(c - 1) */
     if (exact_c == 2)
         for (int i = 0; i < n; i++)
-            slope[i] = u[i];
+            power[i] = u[i];
     else if (exact_c == 4)
         for (int i = 0; i < n; i++)
-            slope[i] = u[i] * u[i] * u[i];
+            power[i] = u[i] * u[i] * u[i];
     else
         for (int i = 0; i < n; i++)
-            slope[i] = (REAL)pow(u[i], exact_c - 1);
+            power[i] = (REAL)pow(u[i], exact_c - 1);
     for (int i = 0; i < n; i++) {
-        REAL left = OF(exp_of)(-slope[i] * u[i] * scale);
+        REAL left = TYPED(exp_nonpositive)(-power[i] * u[i] * scale);
         value[i] = a - a * left;
-        u[i] = sign[i] * (a * c / b) * (slope[i] * left);
+        u[i] = sign[i] * (a * c / b) * (power[i] * left);
     }
 }
 
-/* a log(1 + w) of the same w, in double precision: it grows on where w is too large for single. */
-static void OF(logarithm)(const double *parameters, int n, REAL *restrict u, REAL *restrict value)
+/* a log(1 + w) with w and the parameters of `saturating`; in double precision, since it grows on where w is too large
+   for single. */
+static void TYPED(logarithm)(const double *parameters, int n, REAL *restrict u, REAL *restrict value)
 {
     double a = parameters[0], b = parameters[1], c = parameters[2], both = parameters[3], most = pow(1e250 * b, 1 / c);
-    double g[PIECE], slope[PIECE];
+    double g[LOSS_BLOCK], power[LOSS_BLOCK];
     for (int i = 0; i < n; i++) {
         double x = u[i] < 0 ? -both * u[i] : u[i];
         g[i] = x > most ? most : x;
     }
+    /* g^(c - 1) */
     if (c == 2)
         for (int i = 0; i < n; i++)
-            slope[i] = g[i];
+            power[i] = g[i];
     else
         for (int i = 0; i < n; i++)
-            slope[i] = pow(g[i], c - 1);
+            power[i] = pow(g[i], c - 1);
     for (int i = 0; i < n; i++) {
-        double w = slope[i] * g[i] / b;
-        value[i] = (REAL)(a * NAME(log1p_of_double)(w));
-        u[i] = (REAL)((u[i] < 0 ? -both : 1) * (a * c / b) * slope[i] / (1 + w));
+        double w = power[i] * g[i] / b;
+        value[i] = (REAL)(a * ARCH(log1p_nonnegative_double)(w));
+        u[i] = (REAL)((u[i] < 0 ? -both : 1) * (a * c / b) * power[i] / (1 + w));
     }
 }
 
-/* (c^2/6) (1 - max(1 - u^2/c^2, 0)^3). */
-static void OF(biweight)(REAL c, int n, REAL *restrict u, REAL *restrict value)
+/* (c²/6) (1 - max(1 - u²/c², 0)³). */
+static void TYPED(biweight)(REAL c, int n, REAL *restrict u, REAL *restrict value)
 {
     REAL scale = 1 / c, bound = c * c / 6;
     for (int i = 0; i < n; i++) {
@@ -125,10 +133,10 @@ static void OF(biweight)(REAL c, int n, REAL *restrict u, REAL *restrict value)
     }
 }
 
-/* The losses of at most PIECE residuals, whose slopes are written over them. */
-static void OF(evaluate)(const struct loss *loss, int n, REAL *restrict u, REAL *restrict value)
+/* ψ(u) of n ≤ LOSS_BLOCK residuals; ψ'(u) is written over u. */
+static void TYPED(evaluate_loss)(const struct loss *loss, int n, REAL *restrict u, REAL *restrict value)
 {
-    /* nothing infinite, which times 0 would not be a number; and what is not a number remains so */
+    /* infinity times 0 would give NaN; NaN itself passes through both comparisons */
     const REAL most = (REAL)(sizeof(REAL) == sizeof(float) ? 1e38 : 1e150);
     for (int i = 0; i < n; i++) {
         u[i] = u[i] > most ? most : u[i];
@@ -136,41 +144,41 @@ static void OF(evaluate)(const struct loss *loss, int n, REAL *restrict u, REAL 
     }
     switch (loss->form) {
     case PARABOLAS:
-        OF(parabolas)((int)(loss->n_parameters + 1) / 4, loss->parameters, n, u, value);
+        TYPED(parabolas)((int)(loss->n_parameters + 1) / 4, loss->parameters, n, u, value);
         break;
     case SOFTPLUS:
-        OF(softplus)(loss->parameters, n, u, value);
+        TYPED(softplus)(loss->parameters, n, u, value);
         break;
     case SATURATING:
-        OF(saturating)(loss->parameters, n, u, value);
+        TYPED(saturating)(loss->parameters, n, u, value);
         break;
     case LOGARITHM:
-        OF(logarithm)(loss->parameters, n, u, value);
+        TYPED(logarithm)(loss->parameters, n, u, value);
         break;
     case BIWEIGHT:
-        OF(biweight)((REAL)loss->parameters[0], n, u, value);
+        TYPED(biweight)((REAL)loss->parameters[0], n, u, value);
         break;
     }
 }
 
-/* What at most PIECE rows with the values f pull, written over f, and what they cost. Without weights, which are then
-   NULL, every row counts once. */
-static void OF(pull)(const struct loss *loss, int margins, int n, const REAL *restrict y, const REAL *restrict weights,
-                     REAL *restrict f, REAL *restrict value)
+/* s ψ(u) of n ≤ LOSS_BLOCK rows, with u = 1 - y f for margins and u = y - f otherwise. The pointwise gradients
+   v = s y ψ'(u) and v = s ψ'(u) are written over f. Weights of NULL are 1. */
+static void TYPED(pointwise_gradients)(const struct loss *loss, int is_margin, int n, const REAL *restrict y,
+                                       const REAL *restrict weights, REAL *restrict f, REAL *restrict value)
 {
-    if (margins)
+    if (is_margin)
         for (int i = 0; i < n; i++)
             f[i] = 1 - y[i] * f[i];
     else
         for (int i = 0; i < n; i++)
             f[i] = y[i] - f[i];
-    OF(evaluate)(loss, n, f, value);
+    TYPED(evaluate_loss)(loss, n, f, value);
     if (weights != NULL)
         for (int i = 0; i < n; i++) {
             value[i] *= weights[i];
             f[i] *= weights[i];
         }
-    if (margins)
+    if (is_margin)
         for (int i = 0; i < n; i++)
             f[i] *= y[i];
 }

@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.request import urlopen
 
+from sklearn.datasets import get_data_home
+
 #: seconds without a byte until a server counts as out of reach
 TIMEOUT = 30.0
 
@@ -19,9 +21,6 @@ logger = logging.getLogger(__name__)
 
 def folders() -> Iterator[Path]:
     """Where files are looked for: the folder named by UNISVM_DATA, then one in scikit-learn's data home."""
-    # imported here: sklearn.datasets takes a quarter of a second
-    from sklearn.datasets import get_data_home
-
     if given := os.environ.get("UNISVM_DATA"):
         yield Path(given)
     yield Path(get_data_home()) / "unisvm"
@@ -39,7 +38,7 @@ def cache_folder() -> Path:
 
 
 def file_name(url: str) -> str:
-    """What the copy of a public file is called."""
+    """Name of the copy of a public file."""
     return url.rsplit("/", 1)[-1]
 
 

@@ -12,6 +12,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.datasets import fetch_covtype, load_svmlight_files
 from sklearn.utils import check_random_state
 
 from unisvm._checks import one_of
@@ -195,9 +196,6 @@ def _read_npz(path: Path) -> Arrays:
 
 
 def _read_libsvm(source: _Source, download: bool) -> Arrays:
-    # imported here: sklearn.datasets takes a quarter of a second
-    from sklearn.datasets import load_svmlight_files
-
     # together, because a file need not use the last columns
     loaded = load_svmlight_files([fetch(url, download=download) for url in source.urls], zero_based=False)
     names = ("X_train", "y_train", "X_test", "y_test") if source.own_split else ("X", "y")
@@ -219,8 +217,6 @@ def _read_zip(source: _Source, download: bool, *, n_header_lines: int = 0) -> Ar
 
 
 def _read_covtype(source: _Source, download: bool) -> Arrays:
-    from sklearn.datasets import fetch_covtype
-
     try:
         X, y = fetch_covtype(download_if_missing=download, return_X_y=True)
     except OSError as error:

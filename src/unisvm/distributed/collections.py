@@ -57,7 +57,7 @@ class Blocks:
             others["sample_weight"] = sample_weight
         _check_known_lengths(X, others)
         parts = {name: parts_of(name, values) for name, values in others.items() if is_dask(values)}
-        # All at once: what they are made from, such as a file, is read once. They are held here to the end, since a
+        # All at once: their source, such as a file, is read once. They are held here to the end, since a
         # task does not hold the results that it is made from.
         names = ["X"] * len(X_parts) + [name for name, of_values in parts.items() for _ in of_values]
         checks = [task(_checked_rows, part) for part in X_parts]

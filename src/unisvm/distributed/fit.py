@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from unisvm._validation import note_index_base
 from unisvm.checkpoint import fingerprint
 from unisvm.distributed.collections import Blocks, check_columns, with_names
 from unisvm.distributed.rows import DaskRows
 from unisvm.engine import FitSettings
-from unisvm.rows import MemoryRows
 from unisvm.targets import Attributes, TargetEncoder, TargetUnits
 
 
-class DaskTargets(NamedTuple):
-    """Rows on Dask with their training targets, the units of these, and the attributes that say what they mean."""
+def load(
+    estimator: Any, X, y, sample_weight, encoder: TargetEncoder, n_threads: int
+) -> tuple[DaskRows, TargetUnits, Attributes]:
+    """Rows of collections with their training targets, the units of these, and the attributes that say what they mean.
 
-    rows: DaskRows
-    units: TargetUnits
-    attributes: Attributes
-
-    def describe(self) -> dict[str, str]:
-        """Descriptions of rows, targets and weights for a checkpoint: hashes of their blocks, made where these are."""
-        X, y, weights = zip(*self.rows.map_blocks(_describe_block), strict=True)
-        return {
-            "X": fingerprint.describe_blocks(X),
-            "y": fingerprint.describe_blocks(y),
-            "the units of y": fingerprint.describe_together((self.units.offset, self.units.scale)),
-            "the weights": fingerprint.describe_blocks(weights),
-        }
-
-
-def load(estimator: Any, X, y, sample_weight, encoder: TargetEncoder, n_threads: int) -> DaskTargets:
-    """Rows of collections for a fit; the estimator is told its number of features and their names."""
+    The estimator is told its number of features and their names.
+    """
     blocks = Blocks(X, y, sample_weight)
     check_columns(estimator, blocks.n_features, getattr(X, "columns", None), reset=True)
+    note_index_base(estimator, None)
     encode, attributes = encoder.encode_blocks(blocks)
     rows = blocks.store(encode, n_threads)
-    return DaskTargets(rows, encode.units(rows.n_columns), attributes)
+    return rows, encode.units(rows.n_columns), attributes
+
+
+def describe(rows: DaskRows) -> dict[str, str]:
+    """Descriptions of rows, targets and weights for a checkpoint: hashes of their blocks, made where these are."""
+    of_blocks = rows.map_blocks(fingerprint.describe_store)
+    return {name: fingerprint.describe_blocks([block[name] for block in of_blocks]) for name in of_blocks[0]}
 
 
 def draw(
@@ -64,9 +58,3 @@ def check_possible(estimator: Any, settings: FitSettings) -> None:
                 f"{name}={getattr(estimator, name)!r} needs all rows in one place, so that X cannot be a Dask "
                 f"collection. Use {instead}, or give X as an array."
             )
-
-
-def _describe_block(store: MemoryRows) -> tuple[str, str, str]:
-    """Descriptions of the rows and their indices among those given, of the targets and of the weights."""
-    rows = fingerprint.describe_together((store.X, store.row_indices(np.arange(store.n_rows))))
-    return rows, fingerprint.describe(store.targets), fingerprint.describe(store.weights)

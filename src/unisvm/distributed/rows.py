@@ -104,21 +104,10 @@ class DaskRows:
         self._masses = np.concatenate([[0.0], np.cumsum([fact["weight"] for fact in facts])])
         self._equal_weights = min(fact["least"] for fact in facts) == max(fact["most"] for fact in facts)
         self._typical = facts[0]["typical"]
+        self.n_rows, self.total_weight = int(self._starts[-1]), float(self._masses[-1])
         self.n_features: int = facts[0]["n_features"]
         self.n_columns: int = facts[0]["n_columns"]
         self.dtype: np.dtype = facts[0]["dtype"]
-
-    @property
-    def n_blocks(self) -> int:
-        return len(self._blocks)
-
-    @property
-    def n_rows(self) -> int:
-        return int(self._starts[-1])
-
-    @property
-    def total_weight(self) -> float:
-        return float(self._masses[-1])
 
     def map_blocks(self, function: Callable[[MemoryRows], Any]) -> list[Any]:
         """Results of a function of a module for each block of rows."""
@@ -181,7 +170,7 @@ class DaskRows:
         if self._equal_weights:
             return sampling.distinct(self.n_rows, n, rng), np.ones(n)
         at = rng.random_sample(n) * self.total_weight
-        of_block = np.minimum(np.searchsorted(self._masses, at, side="right") - 1, self.n_blocks - 1)
+        of_block = np.minimum(np.searchsorted(self._masses, at, side="right") - 1, len(self._blocks) - 1)
         masses = [(i, at[of_block == i] - self._masses[i]) for i in np.unique(of_block)]
         drawn = compute([task(_by_weight, self._blocks[i], part) for i, part in masses])
         every = np.concatenate([local + self._starts[i] for (i, _), local in zip(masses, drawn, strict=True)])

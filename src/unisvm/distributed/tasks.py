@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -123,8 +124,6 @@ def check_installed() -> None:
 
     def is_there() -> bool:
         # sent by value, since it is not found under its name
-        from importlib.util import find_spec
-
         return find_spec("unisvm") is not None
 
     lacking = [worker for worker, there in at_work.run(is_there).items() if not there]

@@ -94,7 +94,7 @@ class Manhattan:
         double = np.dtype(np.float64)
         rows, by_column = X.astype(double, copy=False), self._points.by_column(double)
         distances = room((X.shape[0], len(self._points)), double, out)
-        if not compiled.shared(rows, by_column, of_distances=True, out=distances):
+        if not compiled.sparse_products(rows, by_column, of_distances=True, out=distances):
             return manhattan_distances(*map(_with_short_numbers, (rows, self._points.Z)))
         distances += _norms(X)[:, None]
         distances += self._norms

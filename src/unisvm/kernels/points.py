@@ -28,7 +28,7 @@ class Points:
         return self.Z.shape[0]
 
     def __reduce__(self):
-        # what is made of them takes more room than they do, and no more time than to send it
+        # everything made from them takes more room, and no more time to make than to send
         return Points, (self.Z,)
 
     def meet_sparsely(self, X) -> bool:
@@ -55,6 +55,6 @@ class Points:
             return np.matmul(X, self.Z.T.astype(X.dtype, copy=False), out=out)
         rows, by_column = sparse.csr_array(X), self.by_column(X.dtype)
         products = room((X.shape[0], len(self)), X.dtype, out)
-        if not compiled.shared(rows, by_column, of_distances=False, out=products):
+        if not compiled.sparse_products(rows, by_column, of_distances=False, out=products):
             products = (rows @ by_column).toarray()
         return into(out, products)

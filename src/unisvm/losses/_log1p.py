@@ -10,7 +10,7 @@ def log1p(t: np.ndarray) -> np.ndarray:
     if t.dtype != np.float32:
         return np.log1p(t)
     one_more = 1 + t
-    # what rounding took from t, to first order
+    # the rounding error of t, to first order
     lost = t - (one_more - 1)
     lost /= one_more
     return np.log(one_more) + lost

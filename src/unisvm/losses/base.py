@@ -1,4 +1,4 @@
-"""What a loss is: a pointwise function of the residual, and its least-squares DC constant."""
+"""The base class of the losses: a pointwise function of the residual, and its least-squares DC constant."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Loss(BaseEstimator, ABC):
     """
 
     name: ClassVar[str]
-    #: what each parameter may be, as (lowest, highest, whether the lowest itself is allowed)
+    #: range of each parameter, as (lowest, highest, whether the lowest itself is allowed)
     ranges: ClassVar[dict[str, tuple[float, float, bool]]] = {}
 
     @property
@@ -115,7 +115,7 @@ class Loss(BaseEstimator, ABC):
         """ψ(u) and ψ'(u) in one go."""
         u = _as_floating(u)
         with np.errstate(over="ignore", under="ignore"):
-            # what is written in place needs an array
+            # writing in place needs an array
             return self._value_and_derivative(u) if u.ndim else (self._value(u), self._derivative(u))
 
     def validate(self) -> Loss:

@@ -166,7 +166,7 @@ class Tukey(Loss):
     Parameters
     ----------
     c : float, default=4.685
-        The |u| beyond which a row has no pull at all, in units of the target's robust scale.
+        The |u| beyond which the gradient of a row is 0, in units of the target's robust scale.
 
     Examples
     --------

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from unisvm import kernels, losses
 from unisvm._checks import check_number, is_integer, one_of
@@ -15,6 +17,23 @@ from unisvm.losses.base import Loss
 _N_GAMMAS, _GAMMA_FACTOR = 5, 4.0
 # Smooth functions and ones that change along single columns, as trees do: which kind suits the rows is seldom known.
 _AUTO_KERNELS = ("rbf", "laplacian")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GridParameters(BaseEstimator):
+    """Parameters of the searching estimators that plain ones do not have; `UniSVMClassifierCV` describes them."""
+
+    losses: Any = None
+    Cs: Any = 10
+    gammas: Any = None
+    cv: Any = None
+    scoring: Any = None
+    refit: bool = True
+    search: str = "full"
+    kernel: Any = "auto"
+    degree: float = 3
+    coef0: float = 0.0
+    kernel_params: dict[str, Any] | None = None
 
 
 class KernelChoice(NamedTuple):

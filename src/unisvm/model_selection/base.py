@@ -10,14 +10,21 @@ from time import perf_counter
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from unisvm._base import BaseUniSVM, check_parameters, describe_estimator, fit_estimator, set_attributes, target_encoder
+from unisvm._base import (
+    BaseUniSVM,
+    FitParameters,
+    check_parameters,
+    describe_estimator,
+    fit_estimator,
+    set_attributes,
+    target_encoder,
+)
 from unisvm._checks import one_of
 from unisvm._validation import check_kernel_matrix, check_rows, check_weights, is_precomputed
 from unisvm.checkpoint import fingerprint, open_stages
@@ -27,7 +34,15 @@ from unisvm.expansion import KernelExpansion
 from unisvm.kernels.base import as_rows
 from unisvm.losses.base import CLASSIFICATION
 from unisvm.memory_budget import MemoryBudget
-from unisvm.model_selection.axes import Axes, KernelChoice, read_Cs, read_gammas, read_kernels, read_losses
+from unisvm.model_selection.axes import (
+    Axes,
+    GridParameters,
+    KernelChoice,
+    read_Cs,
+    read_gammas,
+    read_kernels,
+    read_losses,
+)
 from unisvm.model_selection.folds import SearchJob, Splits
 from unisvm.model_selection.scorers import make_scorer, route
 from unisvm.model_selection.search import Scores, cv_results, search_grid
@@ -52,10 +67,11 @@ class SearchOutcome(NamedTuple):
     clean_refit: CleanRefit | None
 
 
-class BaseSearch(BaseEstimator):
+class BaseSearch(FitParameters, GridParameters):
     """Common part of the searching classifier and regressor."""
 
     _plain: ClassVar[type[BaseUniSVM]]
+    _task: ClassVar[str]
     _default_losses: ClassVar[tuple[str, ...]]
     #: the default range of C
     _C_range: ClassVar[tuple[float, float]]
@@ -176,7 +192,7 @@ def plain_estimator(search: BaseSearch, loss: Any, C: float, choice: KernelChoic
 
 def read_axes(search: BaseSearch) -> Axes:
     """The axes of an estimator's grid; raises when one of its parameters is out of range, whatever the data."""
-    given, losses = read_losses(search.losses, search._default_losses, search._plain._task)
+    given, losses = read_losses(search.losses, search._default_losses, search._task)
     Cs, kernels = read_Cs(search.Cs, *search._C_range), read_kernels(search.kernel, search.gammas)
     axes = Axes(given, losses, Cs, kernels, read_gammas(search.gammas))
     one_of("search", search.search, ("full", "halving"))
@@ -190,26 +206,27 @@ def read_axes(search: BaseSearch) -> Axes:
 
 
 def plan(
-    search: BaseSearch,
-    axes: Axes,
-    X,
-    y: np.ndarray,
-    sample_weight,
-    params: dict[str, Any],
-    splits: Splits | None = None,
+    search: BaseSearch, axes: Axes, X, y, sample_weight, params: dict[str, Any], *, whole: bool = False
 ) -> SearchJob:
-    """The job of a search over validated rows, with the splits of its ``cv`` or with those that are given."""
+    """The job of a search over these rows, which are validated.
+
+    With `whole`, the first split is all rows, trained and scored on; splits by ``cv`` follow only if that is given.
+    """
+    X, y = search._validate(X, y)
     template = plain_estimator(search, axes.losses[0], 1.0, KernelChoice(axes.kernels[0], "scale"), 0)
     weights = check_weights(sample_weight, X)
     if is_precomputed(template.kernel):
         check_kernel_matrix(X)
     scorer = search._scorer()
     routed = route(search, scorer, sample_weight, params)
-    if splits is None:
-        splitter = check_cv(search.cv, y, classifier=search._plain._task == CLASSIFICATION)
+    splits = everything = [(np.arange(X.shape[0]),) * 2]
+    if search.cv is not None or not whole:
+        splitter = check_cv(search.cv, y, classifier=search._task == CLASSIFICATION)
         splits = [(_indices(train), _indices(test)) for train, test in splitter.split(X, y, **routed.splitter.split)]
     _, attributes = target_encoder(template).encode(y, weights, X.dtype)
     search._check_splits(y, weights, splits, attributes)
+    if whole and splits is not everything:
+        splits = everything + splits
     memory = MemoryBudget.parse(search.memory_limit)
     return SearchJob(template, X, y, weights, attributes, splits, scorer, routed.scorer.score, memory)
 
@@ -231,13 +248,11 @@ def _kernel_choices(axes: Axes, job: SearchJob) -> list[KernelChoice]:
 
 def fit_search(search: BaseSearch, X, y, sample_weight, params: dict[str, Any]) -> SearchOutcome:
     """The outcome of a search, refit included. The estimator is not changed but for what validation notes of X."""
-    axes = read_axes(search)
-    all_rows, attributes = None, Attributes()
-    if is_dask(X):
-        all_rows = X, y, sample_weight
-        attributes["searched_rows_"], X, y, weights = _draw(search, *all_rows, params)
+    axes, attributes = read_axes(search), Attributes()
+    refit_rows, on_dask = (X, y, sample_weight), is_dask(X)
+    if on_dask:
+        attributes["searched_rows_"], X, y, weights = _draw(search, *refit_rows, params)
         sample_weight = None if sample_weight is None else weights
-    X, y = search._validate(X, y)
     job = plan(search, axes, X, y, sample_weight, params)
     choices = _kernel_choices(axes, job)
     report = Report(search.verbose)
@@ -253,14 +268,13 @@ def fit_search(search: BaseSearch, X, y, sample_weight, params: dict[str, Any]) 
     attributes |= _search_attributes(job, axes, choices, scores)
     if not search.refit:
         return SearchOutcome(job, scores, attributes, None)
-    started = perf_counter()
-    clean = None
-    if all_rows is None:
-        all_rows = X, y, sample_weight
+    started, clean = perf_counter(), None
+    if not on_dask:
+        refit_rows = job.X, job.y, sample_weight
         C, choice, loss = scores.best
         higher = np.unique(axes.Cs[axes.Cs >= axes.Cs[C]])
         clean = search._refit_without_suspects(job, Cell(axes.losses[loss], higher, choices[choice]), scores, report)
-    best = _refit(search, *all_rows, job, attributes, scores.function if clean is None else clean.function, clean)
+    best = _refit(search, *refit_rows, job, attributes, scores.function if clean is None else clean.function, clean)
     attributes |= {"best_estimator_": best, "refit_time_": perf_counter() - started, "n_iter_": best.n_iter_}
     return SearchOutcome(job, scores, attributes, clean)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
@@ -10,6 +13,7 @@ from unisvm._validation import check_rows_and_targets
 from unisvm.classifier import UniSVMClassifier
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.predictions import map_predictions
+from unisvm.losses.base import CLASSIFICATION, REGRESSION
 from unisvm.model_selection.base import BaseSearch, fit_search, store_outcome
 from unisvm.model_selection.calibration import METHODS, Calibration
 from unisvm.model_selection.suspects import refit_without_suspects
@@ -17,6 +21,7 @@ from unisvm.regressor import UniSVMRegressor
 from unisvm.targets import check_labels, signs_of
 
 
+@dataclass(eq=False, repr=False)
 class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
     """Kernel support vector classifier that chooses its loss, C, kernel and gamma by cross-validation.
 
@@ -29,8 +34,8 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
     Parameters
     ----------
     losses : sequence of str or Loss, or None, default=None
-        The losses to choose from. None stands for "squared_hinge", "smooth_hinge" and "saturating": the last stops
-        listening to rows that are far on the wrong side.
+        The losses to choose from. None stands for "squared_hinge", "smooth_hinge" and "saturating": the last
+        ignores rows that are far on the wrong side.
     Cs : int or array-like, default=10
         So many values from 0.01 to 100, or the values themselves.
     gammas : int, array-like, str or None, default=None
@@ -44,14 +49,13 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
     refit : bool, default=True
         Whether to fit the best cell on all rows.
     search : {"full", "halving"}, default="full"
-        "halving" weeds out kernels and values of gamma on samples of 2,000, 8,000, … rows first; what was weeded out
-        has NaN as its score.
+        "halving" rules out kernels and values of gamma on samples of 2,000, 8,000, … rows first; their scores are NaN.
     drop_suspects : bool, default=True
         With three classes or more: find the rows whose label is clearly contradicted by fits that did not see them
         and, if they are many, leave them out of the refit unless the score is then clearly lower on rows that had no
         part in finding them. Not for several labels a row.
     calibration : {"sigmoid", "isotonic"}, default="sigmoid"
-        How `predict_proba` makes probabilities of decisions.
+        Curve from decisions to probabilities in `predict_proba`.
     kernel : str, Kernel, callable or a sequence of them, default="auto"
         The kernel as in `UniSVMClassifier`, or several to choose from. "auto" stands for "rbf" and "laplacian", each
         with its own range of gamma: the second one suits columns that matter one by one, as trees treat them, and
@@ -61,7 +65,7 @@ scratch_dir, n_jobs, verbose, random_state
         As in `UniSVMClassifier`.
     checkpoint : str or Path, optional
         A folder for the scores of every kernel and gamma that is done, and for the stages of the refit. The same call
-        goes on from there after it was killed, to the same model.
+        resumes from there after it was killed, to the same model.
 
     Attributes
     ----------
@@ -74,7 +78,7 @@ scratch_dir, n_jobs, verbose, random_state
         The best cell fitted on all rows; if suspects were left out, on the others, and perhaps with one of the next
         three higher C of the grid.
     suspects_ : ndarray of int
-        Numbers of the rows that the refit left out.
+        Row indices that the refit left out.
     cv_results_ : dict
         Scores of all cells in the layout of `GridSearchCV`. The times are a cell's share of its batch.
     oof_decision_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
@@ -105,69 +109,18 @@ scratch_dir, n_jobs, verbose, random_state
     (True, (300, 2))
     """
 
-    _plain = UniSVMClassifier
+    _plain, _task = UniSVMClassifier, CLASSIFICATION
     _default_losses = ("squared_hinge", "smooth_hinge", "saturating")
     _C_range = 1e-2, 1e2
-    _switches = (*BaseSearch._switches, "drop_suspects")
+    _switches = ("refit", "drop_suspects")
     _usable_scorings = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc", "average_precision")
     score = BaseSearch.score
 
-    def __init__(
-        self,
-        losses=None,
-        *,
-        Cs=10,
-        gammas=None,
-        cv=None,
-        scoring=None,
-        refit=True,
-        search="full",
-        drop_suspects=True,
-        calibration="sigmoid",
-        kernel="auto",
-        degree=3,
-        coef0=0.0,
-        kernel_params=None,
-        rank=1000,
-        rank_tol=1e-3,
-        landmarks="rpcholesky",
-        fit_intercept=True,
-        class_weight=None,
-        tol=1e-4,
-        max_iter=1000,
-        memory_limit=None,
-        scratch_dir=None,
-        checkpoint=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.losses = losses
-        self.Cs = Cs
-        self.gammas = gammas
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.search = search
-        self.drop_suspects = drop_suspects
-        self.calibration = calibration
-        self.kernel = kernel
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.rank = rank
-        self.rank_tol = rank_tol
-        self.landmarks = landmarks
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory_limit = memory_limit
-        self.scratch_dir = scratch_dir
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    losses: Any = None
+    _: KW_ONLY
+    drop_suspects: bool = True
+    calibration: str = "sigmoid"
+    class_weight: dict | str | None = None
 
     def fit(self, X, y=None, sample_weight=None, **params):
         """Score the grid, and fit its best cell on all rows.
@@ -175,7 +128,7 @@ scratch_dir, n_jobs, verbose, random_state
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features), memory map, path, or Dask collection
-            Of rows on Dask, at most 50,000 are searched on, drawn evenly; `searched_rows_` has their numbers, and the
+            Of rows on Dask, at most 50,000 are searched on, drawn evenly; `searched_rows_` has their indices, and the
             refit is on all rows.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Labels of any type, or a multilabel indicator matrix.
@@ -198,6 +151,7 @@ scratch_dir, n_jobs, verbose, random_state
         weights = job.weights if multilabel else job.weights * np.isin(job.y, classes)
         attributes |= {
             "classes_": classes,
+            "_multilabel": multilabel,
             "suspects_": np.empty(0, dtype=np.intp) if clean is None else np.flatnonzero(clean.suspects),
             "oof_decision_": decision if multilabel or decision.shape[1] > 1 else decision[:, 0],
             "calibration_": Calibration(self.calibration, decision, positive, weights),
@@ -258,7 +212,7 @@ scratch_dir, n_jobs, verbose, random_state
             return map_predictions(self, "predict_proba", X, dtype=np.dtype(np.float64), n_columns=len(self.classes_))
         decision = self.decision_function(X)
         columns = decision[:, None] if decision.ndim == 1 else decision
-        return self.calibration_.probabilities(columns, exclusive=not self.best_estimator_._multilabel)
+        return self.calibration_.probabilities(columns, exclusive=not self._multilabel)
 
     def predict_log_proba(self, X):
         """Logarithms of the probabilities.
@@ -275,6 +229,7 @@ scratch_dir, n_jobs, verbose, random_state
             return np.log(self.predict_proba(X))
 
 
+@dataclass(eq=False, repr=False)
 class UniSVMRegressorCV(RegressorMixin, BaseSearch):
     """Kernel support vector regressor that chooses its loss, C, kernel and gamma by cross-validation.
 
@@ -283,7 +238,7 @@ class UniSVMRegressorCV(RegressorMixin, BaseSearch):
     Parameters
     ----------
     losses : sequence of str or Loss, or None, default=None
-        The losses to choose from. None stands for "huber", "welsch" and "truncated_huber": the last two give up on
+        The losses to choose from. None stands for "huber", "welsch" and "truncated_huber": the last two ignore
         targets that are far off.
     Cs : int or array-like, default=10
         So many values from 0.1 to 1000, or the values themselves.
@@ -325,62 +280,15 @@ refit_time_, n_iter_
     True
     """
 
-    _plain = UniSVMRegressor
+    _plain, _task = UniSVMRegressor, REGRESSION
     _default_losses = ("huber", "welsch", "truncated_huber")
     _C_range = 1e-1, 1e3
     _usable_scorings = ("neg_median_absolute_error", "neg_mean_absolute_error", "r2")
     score = BaseSearch.score
 
-    def __init__(
-        self,
-        losses=None,
-        *,
-        Cs=10,
-        gammas=None,
-        cv=None,
-        scoring="neg_median_absolute_error",
-        refit=True,
-        search="full",
-        kernel="auto",
-        degree=3,
-        coef0=0.0,
-        kernel_params=None,
-        rank=1000,
-        rank_tol=1e-3,
-        landmarks="rpcholesky",
-        fit_intercept=True,
-        tol=1e-4,
-        max_iter=1000,
-        memory_limit=None,
-        scratch_dir=None,
-        checkpoint=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
-    ):
-        self.losses = losses
-        self.Cs = Cs
-        self.gammas = gammas
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.search = search
-        self.kernel = kernel
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.rank = rank
-        self.rank_tol = rank_tol
-        self.landmarks = landmarks
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory_limit = memory_limit
-        self.scratch_dir = scratch_dir
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    losses: Any = None
+    _: KW_ONLY
+    scoring: Any = "neg_median_absolute_error"
 
     def fit(self, X, y=None, sample_weight=None, **params):
         """Score the grid, and fit its best cell on all rows.
@@ -388,7 +296,7 @@ refit_time_, n_iter_
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features), memory map, path, or Dask collection
-            Of rows on Dask, at most 50,000 are searched on, drawn evenly; `searched_rows_` has their numbers, and the
+            Of rows on Dask, at most 50,000 are searched on, drawn evenly; `searched_rows_` has their indices, and the
             refit is on all rows.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional

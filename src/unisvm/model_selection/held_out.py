@@ -86,7 +86,7 @@ def solve_kernel(
         for first in range(0, n_Cs, together):
             part = slice(first, min(first + together, n_Cs))
             started = perf_counter()
-            scores, decision = _score(job, folds, nystrom, batch, losses, part)
+            scores, decision = _score(job, folds, nystrom, batch, losses, choice, part)
             seconds = batch.seconds / n_Cs, (perf_counter() - started) / scores.shape[1]
             for place in range(part.start, part.stop):
                 of_cell = scores[:, place - first], decision[:, :, place - first]
@@ -140,10 +140,17 @@ def split_attributes(
 
 
 def _score(
-    job: SearchJob, folds: Folds, nystrom: NystromFeatures, batch: BatchSolution, losses: Sequence[Loss], part: slice
+    job: SearchJob,
+    folds: Folds,
+    nystrom: NystromFeatures,
+    batch: BatchSolution,
+    losses: Sequence[Loss],
+    choice: KernelChoice,
+    part: slice,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores of some C of a batch, by loss, C and split; decisions on the rows left out, by row, loss, C and output."""
-    estimator, params = _with_known_decisions(type(job.template)), job.template.get_params(deep=False)
+    estimator = _with_known_decisions(type(job.template))
+    params = job.template.get_params(deep=False) | choice._asdict()
     Cs = batch.Cs[part].tolist()
     shape = (len(batch.losses), len(Cs))
     scores = np.empty((*shape, folds.columns.n_splits))
@@ -157,7 +164,7 @@ def _score(
         X, y = folds.X[indices], job.y[indices]
         score_params = {name: np.asarray(value)[indices] for name, value in job.score_params.items()}
         for j, c in np.ndindex(shape):
-            model = estimator(**(params | {"loss": losses[batch.losses[j]], "C": Cs[c]}))
+            model = estimator(**(params | {"loss": losses[int(batch.losses[j])], "C": Cs[c]}))
             set_attributes(model, split_attributes(folds, nystrom, batch, (j, part.start + c, k)))
             model.know(X, decision[:, j, c])
             scores[j, c, k] = job.scorer(model, X, y, **score_params)
@@ -178,7 +185,7 @@ def _with_known_decisions(cls: type[BaseUniSVM]) -> Any:
             return postprocess(decision) if X is known and out is None else super()._decision(X, postprocess, out)
 
         def score(self, X, y, sample_weight=None):
-            # what accuracy_score does, without its checks, which take longer
+            # as accuracy_score, without its checks, which take longer
             if self._task == CLASSIFICATION and y.ndim == 1 and sample_weight is None:
                 return float(np.mean(self.predict(X) == y))
             return super().score(X, y, sample_weight)

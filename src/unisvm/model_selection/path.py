@@ -114,12 +114,7 @@ def path(
     if len(axes.kernels) > 1:
         raise ValueError("path fits with one kernel: give kernel as a name, a kernel object or a function.")
     axes = axes._replace(Cs=np.sort(axes.Cs))
-    X, y = search._validate(X, y)
-    everything = (np.arange(X.shape[0]),) * 2
-    job = plan(search, axes, X, y, sample_weight, {}, [everything] if cv is None else None)
-    job = job.seeded(check_random_state(search.random_state))
-    if cv is not None:
-        job = job._replace(splits=[everything, *job.splits])
+    job = plan(search, axes, X, y, sample_weight, {}, whole=True).seeded(check_random_state(search.random_state))
     return _solve_path(search, axes, job, KernelChoice(axes.kernels[0], gamma))
 
 

@@ -143,17 +143,20 @@ class _Search:
         for g, arrays in saved.items():
             scores.resume(g, arrays)
         at_once = self._kernels_at_once(folds, len(chosen))
-        self._score_some([g for g in chosen if g not in saved], scores, folds, at_once, prefix)
+        # A thread for each is busier than threads that wait for each other after every sweep. Kernels that would leave
+        # threads idle come last, and have them all. Which these are does not depend on what was saved: sums over
+        # another number of threads would be rounded otherwise.
+        shared = set(chosen[: len(chosen) - len(chosen) % at_once]) if at_once > 1 else set()
+        self._score_some([g for g in chosen if g not in saved], shared, scores, folds, at_once, prefix)
         if subset is None and scores.best is not None and scores.best[1] in saved:
             # its decisions are too large to be kept
-            self._score_some([scores.best[1]], scores, folds, 1, prefix)
+            self._score_some([scores.best[1]], shared, scores, folds, at_once, prefix)
         return scores
 
-    def _score_some(self, chosen: list[int], scores: Scores, folds: Folds, at_once: int, prefix: str) -> None:
-        """Score kernels, so many at the same time."""
-        # A thread for each is busier than threads that wait for each other after every sweep. Kernels that would leave
-        # threads idle come last, and have them all.
-        n_shared = len(chosen) - len(chosen) % at_once if at_once > 1 else 0
+    def _score_some(
+        self, chosen: list[int], shared: set[int], scores: Scores, folds: Folds, at_once: int, prefix: str
+    ) -> None:
+        """Score kernels: those that are `shared` in one thread each, so many at the same time."""
         job, lock, config = self.job, Lock(), get_config()
         share = job._replace(memory=job.memory.share(at_once)), folds._replace(rows=folds.rows.with_threads(1))
 
@@ -173,10 +176,11 @@ class _Search:
                 score(g, *share, cancel)
 
         cancel = CancelToken()
-        run([partial(score_in_thread, g, cancel) for g in chosen[:n_shared]], at_once, cancel)
+        run([partial(score_in_thread, g, cancel) for g in chosen if g in shared], at_once, cancel)
         with blas_threads(count_threads(job.template.n_jobs)):
-            for g in chosen[n_shared:]:
-                score(g, job, folds, CancelToken())
+            for g in chosen:
+                if g not in shared:
+                    score(g, job, folds, CancelToken())
 
     def _kernels_at_once(self, folds: Folds, n_choices: int) -> int:
         """Number of kernels that are solved at the same time: as many as there are threads and there is memory for."""

@@ -193,10 +193,14 @@ class GridSolver:
             coefficients, intercept = objective.to_dual(result.weights)
             dual = self._to_landmarks(coefficients)
         converged = np.array([reason is not StopReason.MAX_ITER for reason in result.reasons])
-        arrays = (result.weights, coefficients, dual, intercept, result.objective, result.n_sweeps, converged)
         shape = (len(losses), len(Cs), *self._columns.target_of.shape)
-        shaped = (array.reshape(*array.shape[:-1], *shape) for array in arrays)
-        return BatchSolution(losses, C_indices, Cs, *shaped, perf_counter() - started)
+        weights, coefficients, dual, intercept, values, sweeps, converged = (
+            array.reshape(*array.shape[:-1], *shape)
+            for array in (result.weights, coefficients, dual, intercept, result.objective, result.n_sweeps, converged)
+        )
+        seconds = perf_counter() - started
+        solution = (weights, coefficients, dual, intercept, values, sweeps, converged, seconds)
+        return BatchSolution(losses, C_indices, Cs, *solution)
 
     def _coordinates(self, objective: Objective, weights: np.ndarray) -> CoordinatesByLoss:
         """Those of the Hessian of each loss on the sample, at the start."""

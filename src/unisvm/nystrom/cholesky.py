@@ -99,7 +99,7 @@ class PartialCholesky:
         if not self._sampled:
             return 1.0
         taken = self.weights[self.pivots].sum() + np.cumsum(self.weights[new])
-        return np.maximum(1 - taken / self.weights.sum(), 0.0)
+        return np.asarray(np.maximum(1 - taken / self.weights.sum(), 0.0))
 
     def _new_rows(self, pivots: np.ndarray, factor: np.ndarray) -> np.ndarray:
         """Rows that these pivots add to F; `factor` is the Cholesky factor of K − F Fᵀ between them."""

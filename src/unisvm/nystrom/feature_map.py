@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh, solve_triangular
@@ -43,7 +44,7 @@ class FeatureMap:
         The lower triangular L.
     """
 
-    def __init__(self, kernel: Kernel, points, matrix: np.ndarray, dtype: np.dtype):
+    def __init__(self, kernel: Kernel, points: Any, matrix: np.ndarray, dtype: np.dtype):
         if not kernel.is_psd:
             check_positive_semidefinite(matrix, refuse=kernel.refuses_indefinite)
         largest = matrix.diagonal().max(initial=0.0)
@@ -61,13 +62,13 @@ class FeatureMap:
         self._set(kernel, points, pivots[:rank] - 1, factor)
 
     @classmethod
-    def from_factor(cls, kernel: Kernel, points, kept: np.ndarray, factor: np.ndarray) -> FeatureMap:
+    def from_factor(cls, kernel: Kernel, points: Any, kept: np.ndarray, factor: np.ndarray) -> FeatureMap:
         """Feature map with these of the points and this factor L."""
         feature_map = cls.__new__(cls)
         feature_map._set(kernel, points, kept, factor)
         return feature_map
 
-    def _set(self, kernel: Kernel, points, kept: np.ndarray, factor: np.ndarray) -> None:
+    def _set(self, kernel: Kernel, points: Any, kept: np.ndarray, factor: np.ndarray) -> None:
         self.kernel = kernel
         self.kept = kept
         self.points = points[kept]
@@ -80,14 +81,14 @@ class FeatureMap:
 
     def to_dual(self, W: np.ndarray) -> np.ndarray:
         """Dual coefficients α = L⁻ᵀ w."""
-        return solve_triangular(self.factor, W, lower=True, trans="T", check_finite=False)
+        return np.asarray(solve_triangular(self.factor, W, lower=True, trans="T", check_finite=False))
 
     def from_values(self, values: np.ndarray) -> np.ndarray:
         """L⁻¹ v: the coefficients w of the function with values v at the landmarks.
 
         It also turns a gradient in α into the gradient in w.
         """
-        return solve_triangular(self.factor, values, lower=True, check_finite=False)
+        return np.asarray(solve_triangular(self.factor, values, lower=True, check_finite=False))
 
 
 class Whitener:

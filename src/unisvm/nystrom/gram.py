@@ -77,8 +77,8 @@ class Gram:
     @classmethod
     def from_state(cls, state: Arrays) -> Gram:
         """Inverse of `state`."""
-        names = ("mean", "matrix", "indices", "weights")
-        return cls(trace_error=float(state["trace_error"]), **{name: state[name] for name in names})
+        trace_error = float(state["trace_error"])
+        return cls(state["mean"], state["matrix"], trace_error, state["indices"], state["weights"])
 
     def reweighted(self, sample: Sample, factors: np.ndarray) -> Moments:
         """Moments of the sample when the weight of each of its rows is multiplied by a factor."""
@@ -148,7 +148,7 @@ def gram_of_all(rows: RowStore, feature_map: FeatureMap, features: Any) -> Gram:
     """Moments over all rows."""
     whiten = Whitener(feature_map.factor, rows.dtype)
 
-    def block(values, targets, weights):
+    def block(values: np.ndarray, targets: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, ...]:
         return weighted_moments(whiten(values.copy()), np.ones(len(values)) if weights is None else weights[:, 0])
 
     matrix, sums = rows.reduce(block, features, n_sums=feature_map.rank**2)

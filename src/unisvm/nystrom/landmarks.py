@@ -56,14 +56,13 @@ class LandmarkRule(Protocol):
             Stop once the trace left out is at most this share of the trace.
         rng : RandomState
         """
-        ...
 
 
 class RandomlyPivotedCholesky:
     """Pivots drawn by the diagonal that is left, in blocks with rejection, on a sample of the rows."""
 
-    def choose(self, rows, kernel, rank, tol, rng):
-        candidates, weights = rows.weighted_subsample(_n_candidates(rows.n_rows, rank), rng)
+    def choose(self, rows: RowStore, kernel: Kernel, rank: int, tol: float, rng: np.random.RandomState) -> np.ndarray:
+        candidates, weights = rows.weighted_subsample(n_candidates(rows.n_rows, rank), rng)
         sampled = len(candidates) < rows.n_rows
         cholesky = PartialCholesky(kernel, rows, candidates, weights, rank, sampled=sampled)
         block = max(10, rank // 20)
@@ -78,7 +77,7 @@ class RandomlyPivotedCholesky:
         return candidates[cholesky.pivots]
 
 
-def _n_candidates(n_rows: int, rank: int) -> int:
+def n_candidates(n_rows: int, rank: int) -> int:
     """Number of rows to choose from: all when that is cheap, else few enough to cost little beside the sweeps.
 
     Data with heavy tails want many, since rare rows matter there: on cpu_act, three a landmark left an error a tenth
@@ -92,7 +91,7 @@ def _n_candidates(n_rows: int, rank: int) -> int:
 class PivotedCholesky:
     """The largest entry of the diagonal that is left, on all rows: the paper's rule."""
 
-    def choose(self, rows, kernel, rank, tol, rng):
+    def choose(self, rows: RowStore, kernel: Kernel, rank: int, tol: float, rng: np.random.RandomState) -> np.ndarray:
         # a random order settles ties, so that the first landmark of a kernel with a constant diagonal is a random one
         candidates = rng.permutation(rows.n_rows)
         weights = rows.take_weights(candidates)
@@ -107,7 +106,7 @@ class PivotedCholesky:
 class Uniform:
     """Rows at random, by weight."""
 
-    def choose(self, rows, kernel, rank, tol, rng):
+    def choose(self, rows: RowStore, kernel: Kernel, rank: int, tol: float, rng: np.random.RandomState) -> np.ndarray:
         drawn = rows.draw(rank, rng)
         # the trace is measured on other rows, which stand for all
         measured, weights = rows.weighted_subsample(_LEAST_CANDIDATES, rng)
@@ -170,6 +169,29 @@ class Landmarks(NamedTuple):
             raise ValueError(f"The landmarks have {points.shape[1]} columns, but X has {rows.n_features}.")
         return cls(None, None, points, points)
 
+    def state(self) -> dict[str, np.ndarray]:
+        """The landmarks as arrays: store indices or points; none for rows of weight 0, which the user has named."""
+        if self.store_indices is not None:
+            return {"store_indices": self.store_indices}
+        if self.row_indices is not None:
+            return {}
+        if sparse.issparse(self.vectors):
+            return {f"points_{name}": getattr(self.vectors, name) for name in ("data", "indices", "indptr")}
+        return {"points": self.vectors}
+
+    @classmethod
+    def from_state(cls, state: dict[str, np.ndarray], landmarks: Any, rows: RowStore, kernel: Kernel) -> Landmarks:
+        """Inverse of `state`, for the same rows and the same rule or array `landmarks`."""
+        if "store_indices" in state:
+            return cls.from_store(rows, kernel, state["store_indices"])
+        if not _is_rule(landmarks):
+            return cls.from_array(landmarks, rows, kernel)
+        if "points" in state:
+            return cls.from_array(state["points"], rows, kernel)
+        parts = (state[f"points_{name}"] for name in ("data", "indices", "indptr"))
+        shape = (len(state["points_indptr"]) - 1, rows.n_features)
+        return cls.from_array(sparse.csr_array(tuple(parts), shape=shape), rows, kernel)
+
     @classmethod
     def _from_row_indices(cls, row_indices: np.ndarray, rows: RowStore, kernel: Kernel) -> Landmarks:
         if row_indices[0] < 0 or row_indices[-1] >= rows.n_given:
@@ -194,6 +216,11 @@ def check_rule(landmarks: Any) -> None:
         raise ValueError(f"landmarks must be an object: use {landmarks.__name__}() instead of the class.")
 
 
+def _is_rule(landmarks: Any) -> bool:
+    """Whether `landmarks` is the name of a rule or a rule object; arrays have a method `choose`, too."""
+    return isinstance(landmarks, str | LandmarkRule) and not hasattr(landmarks, "__array__")
+
+
 def choose_landmarks(
     landmarks: Any, rows: RowStore, kernel: Kernel, rank: int, tol: float, rng: np.random.RandomState
 ) -> Landmarks:
@@ -201,7 +228,7 @@ def choose_landmarks(
 
     When there are no more rows than `rank`, all of them are landmarks by any of the named rules.
     """
-    if not isinstance(landmarks, str | LandmarkRule):
+    if not _is_rule(landmarks):
         return Landmarks.from_array(landmarks, rows, kernel)
     if isinstance(landmarks, str) and rank >= rows.n_rows:
         return Landmarks.from_store(rows, kernel, np.arange(rows.n_rows))

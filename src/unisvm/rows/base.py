@@ -1,4 +1,4 @@
-"""The seam between the algorithm and the data: what the algorithm may ask of the training rows.
+"""The seam between the algorithm and the data: everything that the algorithm may ask of the training rows.
 
 A store holds the m training rows of positive weight with their targets (m × q) and weights. *Store indices* are
 positions in it, 0 … m − 1; *row indices* are positions among all rows that the user gave, also those of weight 0.
@@ -11,16 +11,6 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-
-
-class Features(Protocol):
-    """An m × r matrix, in memory, in a file or on a cluster."""
-
-    @property
-    def shape(self) -> tuple[int, int]: ...
-
-    @property
-    def itemsize(self) -> int: ...
 
 
 class RowStore(Protocol):
@@ -42,81 +32,56 @@ class RowStore(Protocol):
         Threads for work in this process.
     """
 
-    @property
-    def n_rows(self) -> int: ...
-
-    @property
-    def n_features(self) -> int: ...
-
-    @property
-    def n_columns(self) -> int: ...
-
-    @property
-    def n_given(self) -> int: ...
-
-    @property
-    def dtype(self) -> np.dtype: ...
-
-    @property
-    def total_weight(self) -> float: ...
-
-    @property
-    def n_threads(self) -> int: ...
+    n_rows: int
+    n_features: int
+    n_columns: int
+    n_given: int
+    dtype: np.dtype
+    total_weight: float
+    n_threads: int
 
     # ------------------------------------------------------------------ some rows
 
     def row_indices(self, indices: np.ndarray) -> np.ndarray:
         """Row indices of these store indices."""
-        ...
 
     def locate(self, row_indices: np.ndarray) -> np.ndarray | None:
         """Store indices of these row indices; None if one of the rows is not in the store."""
-        ...
 
     def take(self, indices: np.ndarray) -> Any:
         """Rows of X at these store indices, as an array or CSR matrix."""
-        ...
 
     def take_given(self, row_indices: np.ndarray) -> Any:
         """Rows of X at these row indices, also of weight 0; raises ValueError where the store has only its own."""
-        ...
 
     def take_weights(self, indices: np.ndarray) -> np.ndarray:
         """Weights at these store indices, in double precision."""
-        ...
 
     def draw(self, n: int, rng: np.random.RandomState) -> np.ndarray:
         """Store indices of `n` distinct rows, or of all if there are no more, drawn by weight, in random order."""
-        ...
 
     def weighted_subsample(self, n: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         """Store indices and weights of about `n` rows whose weighted mean is in expectation that of all rows."""
-        ...
 
     def subset(self, indices: np.ndarray, weights: np.ndarray) -> Any:
         """A `MemoryRows` of the rows at these store indices, with other weights."""
-        ...
 
     # ------------------------------------------------------------------ all rows
 
     def variance(self) -> float:
         """Weighted variance of all entries of X."""
-        ...
 
     def diagonal(self, kernel: Any, indices: np.ndarray) -> np.ndarray:
         """k(x, x) at these store indices."""
-        ...
 
     def trace(self, kernel: Any) -> float:
         """Σ s k(x, x) over all rows."""
-        ...
 
     def build(self, block: Callable[..., np.ndarray], rank: int, room: float = np.inf) -> Any:
         """Features of all rows, m × rank: `block` maps rows of X to rows of features.
 
         Features that take more than `room` bytes do not stay in memory.
         """
-        ...
 
     def reduce(
         self,
@@ -129,21 +94,17 @@ class RowStore(Protocol):
     ) -> list[np.ndarray]:
         """Sums over all blocks of rows of the arrays that ``block(features, targets, weights)`` returns: one sweep.
 
-        Sums are in double precision. A block may write over the arrays that it returns; its weights are a column, or
-        None when all are 1. `n_columns` (numbers that a row is turned into), `n_sums` (numbers that a block returns,
-        by default one for each feature and column) and `read_once` (the block reads its features once) set the size
-        of the blocks.
+        Sums are in double precision. The store may write over the arrays that a block returns. Its weights are a
+        column, or None when all are 1. `n_columns` (numbers computed from a row), `n_sums` (numbers that a block
+        returns, by default one for each feature and column) and `read_once` (the block reads its features once) set
+        the size of the blocks.
         """
-        ...
 
     def map_rows(self, block: Callable[[np.ndarray], np.ndarray], features: Any, indices: np.ndarray) -> np.ndarray:
         """Rows that `block` makes of the features at these store indices, in their order."""
-        ...
 
     def transform(self, features: Any, matrix: np.ndarray) -> bool:
         """Multiply features in place by a square matrix; False, with nothing done, where they cannot be written."""
-        ...
 
     def location(self, features: Any) -> str:
         """Where the features are, for people."""
-        ...

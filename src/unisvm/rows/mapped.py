@@ -107,17 +107,17 @@ class StoredRows(ABC):
     is_finite = False
 
     @abstractmethod
-    def _between(self, low: int, high: int):
+    def _between(self, low: int, high: int) -> Any:
         """The rows from `low` to before `high`."""
 
     @abstractmethod
-    def _some(self, indices: np.ndarray):
+    def _some(self, indices: np.ndarray) -> Any:
         """The rows of a few indices."""
 
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):
             return self._entries(*key)
         if isinstance(key, slice):
@@ -149,7 +149,7 @@ class StoredRows(ABC):
     def _block_length(self) -> int:
         return max(1, _READ_AT_ONCE // max(self.entries_a_row * self.dtype.itemsize, 1))
 
-    def blocks(self) -> Iterator:
+    def blocks(self) -> Iterator[Any]:
         """All rows, one block after the other."""
         for low in range(0, self.shape[0], self._block_length):
             yield self[low : low + self._block_length]
@@ -178,10 +178,10 @@ class DenseRows(StoredRows):
         self.is_finite = is_finite or array.dtype.kind in "iub"
         self._array = MappedArray(array, self.dtype)
 
-    def _between(self, low, high):
+    def _between(self, low: int, high: int) -> Any:
         return self._array[low:high]
 
-    def _some(self, indices):
+    def _some(self, indices: np.ndarray) -> Any:
         return self._array[indices]
 
 
@@ -199,25 +199,25 @@ class SparseRows(StoredRows):
 
     is_finite = True
 
-    def __init__(self, entries, indices, bounds, n_columns: int, index_base: int):
+    def __init__(self, entries: np.ndarray, indices: np.ndarray, bounds: np.ndarray, n_columns: int, index_base: int):
         self._data, self._indices, self._bounds = MappedArray(entries), MappedArray(indices), MappedArray(bounds)
         self.shape = (len(bounds) - 1, n_columns)
         self.dtype = np.dtype(entries.dtype)
         self.entries_a_row = -(-len(entries) // max(self.shape[0], 1))
         self.index_base = index_base
 
-    def _between(self, low, high):
+    def _between(self, low: int, high: int) -> Any:
         bounds = self._bounds[low : high + 1]
         part = slice(bounds[0], bounds[-1])
         return self._matrix(self._data[part], self._indices[part], bounds - bounds[0])
 
-    def _some(self, indices):
+    def _some(self, indices: np.ndarray) -> Any:
         starts, ends = self._bounds[indices], self._bounds[indices + 1]
         bounds = np.concatenate([[0], np.cumsum(ends - starts)])
         places = np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], ends - starts)
         return self._matrix(self._data[places], self._indices[places], bounds)
 
-    def _matrix(self, entries, indices, bounds) -> sparse.csr_matrix:
+    def _matrix(self, entries: np.ndarray, indices: np.ndarray, bounds: np.ndarray) -> sparse.csr_matrix:
         # CSR matrices whose indices are 32 bits wide are multiplied faster
         indices = (indices - self.index_base).astype(np.int32, copy=False)
         bounds = bounds.astype(np.int32 if bounds[-1] < 2**31 else np.int64, copy=False)
@@ -239,13 +239,13 @@ class _Subset(StoredRows):
         self.index_base = rows.index_base
         self.is_finite = rows.is_finite
 
-    def _between(self, low, high):
+    def _between(self, low: int, high: int) -> Any:
         return self._rows[self._indices[low:high]]
 
-    def _some(self, indices):
+    def _some(self, indices: np.ndarray) -> Any:
         return self._rows[self._indices[indices]]
 
 
-def take_rows(X, indices: np.ndarray):
+def take_rows(X: Any, indices: np.ndarray) -> Any:
     """Rows of X at these indices: in memory if X is, else in its file."""
     return X.take(indices) if isinstance(X, StoredRows) else X[indices]

@@ -56,7 +56,7 @@ class MemoryRows:
 
     def __init__(
         self,
-        X,
+        X: Any,
         targets: np.ndarray,
         weights: np.ndarray,
         n_threads: int = 1,
@@ -73,7 +73,11 @@ class MemoryRows:
         self._place = None if order is None else np.argsort(order)
         self._scratch_dir = scratch_dir
         self._present = present
-        self._given = X if given is None else given
+        self.given = X if given is None else given
+        (self.n_rows, self.n_features), self.n_columns = X.shape, targets.shape[1]
+        self.n_given: int = self.given.shape[0]
+        self.dtype: np.dtype = X.dtype
+        self.total_weight = float(weights.sum(dtype=np.float64))
         self._ordered_targets = targets if order is None else np.asfortranarray(targets[order])
         self._ordered_weights = weights if order is None else weights[order]
         self._unit_weights = bool((weights == 1).all())
@@ -89,30 +93,6 @@ class MemoryRows:
         # Dask weighs by it what it moves and spills
         X = (self.X.data, self.X.indices, self.X.indptr) if sparse.issparse(self.X) else (self.X,)
         return sum(array.nbytes for array in (*X, self.targets, self.weights))
-
-    @property
-    def n_rows(self) -> int:
-        return self.X.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        return self.X.shape[1]
-
-    @property
-    def n_given(self) -> int:
-        return self._given.shape[0]
-
-    @property
-    def n_columns(self) -> int:
-        return self.targets.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.X.dtype
-
-    @property
-    def total_weight(self) -> float:
-        return float(self.weights.sum(dtype=np.float64))
 
     def variance(self) -> float:
         mean, square = self.entry_sums(self.typical_entry()) / (self.total_weight * self.n_features)
@@ -133,7 +113,7 @@ class MemoryRows:
             of_rows = np.asarray(block.sum(axis=1)).ravel()
             return np.asarray(weights @ of_rows), np.asarray(weights @ row_norms(block, squared=True))
 
-        return np.sum(self._visit(sums, self._read_width(self.n_features)), axis=0)
+        return np.asarray(np.sum(self._visit(sums, self._read_width(self.n_features)), axis=0))
 
     def row_indices(self, indices: np.ndarray) -> np.ndarray:
         return indices if self._present is None else self._present[indices]
@@ -144,20 +124,20 @@ class MemoryRows:
         indices = np.clip(np.searchsorted(self._present, row_indices), 0, self.n_rows - 1)
         return indices if np.array_equal(self._present[indices], row_indices) else None
 
-    def take(self, indices: np.ndarray):
+    def take(self, indices: np.ndarray) -> Any:
         return self.X[indices]
 
-    def take_given(self, row_indices: np.ndarray):
-        return self._given[row_indices]
+    def take_given(self, row_indices: np.ndarray) -> Any:
+        return self.given[row_indices]
 
     def take_weights(self, indices: np.ndarray) -> np.ndarray:
-        return self.weights[indices].astype(np.float64)
+        return np.asarray(self.weights[indices], dtype=np.float64)
 
-    def diagonal(self, kernel, indices: np.ndarray) -> np.ndarray:
+    def diagonal(self, kernel: Any, indices: np.ndarray) -> np.ndarray:
         starts = range(0, max(len(indices), 1), _DIAGONAL_ROWS)
         return np.concatenate([kernel.diagonal_at(self.X, indices[low : low + _DIAGONAL_ROWS]) for low in starts])
 
-    def trace(self, kernel) -> float:
+    def trace(self, kernel: Any) -> float:
         return float(self.weights @ self.diagonal(kernel, np.arange(self.n_rows)))
 
     def draw(self, n: int, rng: np.random.RandomState) -> np.ndarray:

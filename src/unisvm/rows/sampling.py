@@ -12,14 +12,15 @@ _FEW = 0.01
 def distinct(n_rows: int, n: int, rng: np.random.RandomState) -> np.ndarray:
     """Indices of `n` distinct rows, in random order."""
     if n < _FEW * n_rows:
-        return sample_without_replacement(n_rows, n, method="tracking_selection", random_state=rng).astype(np.intp)
+        drawn = sample_without_replacement(n_rows, n, method="tracking_selection", random_state=rng)
+        return np.asarray(drawn, dtype=np.intp)
     return rng.choice(n_rows, n, replace=False)
 
 
 def by_weight(weights: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Indices of the rows at which shares `at` of the total weight are passed; a row may come more than once."""
     reached = np.cumsum(weights, dtype=np.float64)
-    return np.minimum(np.searchsorted(reached, at * reached[-1], side="right"), len(weights) - 1)
+    return np.asarray(np.searchsorted(reached, at * reached[-1], side="right")).clip(max=len(weights) - 1)
 
 
 def seed(rng: np.random.RandomState) -> int:

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import weakref
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ class Scratch:
     """A matrix in a scratch file.
 
     The file has no name in its folder, so that the system removes it however the process ends. It is read rather than
-    mapped: what the system keeps of it in its cache is not memory of the process.
+    mapped: the system's cache of it is not memory of the process.
 
     Parameters
     ----------
@@ -112,7 +113,7 @@ class Appended:
         Name of the rows that the numbers belong to, for the message that there is no room.
     """
 
-    def __init__(self, dtype, folder: str | Path | None, what: str):
+    def __init__(self, dtype: Any, folder: str | Path | None, what: str):
         self.dtype = np.dtype(dtype)
         self._folder = Path(folder or tempfile.gettempdir())
         self._what = what

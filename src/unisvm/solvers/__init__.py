@@ -1,5 +1,7 @@
 """Solvers: the default L-BFGS in the majoriser's coordinates, and the paper's Algorithm 1."""
 
+from collections.abc import Callable
+
 from unisvm._checks import one_of
 from unisvm.solvers.base import History, Iteration, Result, Solver, Start, StopReason, relative_decrease
 from unisvm.solvers.dca import DCA
@@ -18,7 +20,7 @@ __all__ = [
     "relative_decrease",
 ]
 
-_SOLVERS = {"lbfgs": LBFGS, "dca": DCA}
+_SOLVERS: dict[str, Callable[[], Solver]] = {"lbfgs": LBFGS, "dca": DCA}
 
 
 def get(solver: str | Solver) -> Solver:

@@ -104,6 +104,10 @@ class Iteration(ABC):
         """Mask of the columns for which rounding error hides any further decrease."""
         return np.zeros(len(self.columns), dtype=bool)
 
+    def take_weights(self, mask: np.ndarray) -> np.ndarray:
+        """Weights of these of the columns."""
+        return self.weights[:, mask]
+
     def keep(self, mask: np.ndarray) -> None:
         """Go on with these of the columns."""
         for name in self.arrays:
@@ -151,12 +155,19 @@ class Solver(Protocol):
 
     def begin(self, objective: Objective, majoriser: MajoriserCoordinates, start: Start) -> Iteration:
         """The iteration of all columns of the objective, before its first step."""
-        ...
 
 
 @dataclass
 class History:
-    """Objective and stationarity of every column at each iteration, and the seconds since the start."""
+    """Course of an iteration.
+
+    Attributes
+    ----------
+    objective, stationarity : list of ndarray
+        Of every column, at each iteration.
+    seconds : list of float
+        Since the start, at each iteration.
+    """
 
     objective: list[np.ndarray] = field(default_factory=list)
     stationarity: list[np.ndarray] = field(default_factory=list)
@@ -167,11 +178,13 @@ class History:
         return len(self.objective)
 
     def record(self, objective: np.ndarray, stationarity: np.ndarray) -> None:
+        """Add an iteration, which has just ended."""
         self.objective.append(objective.copy())
         self.stationarity.append(stationarity.copy())
         self.seconds.append(perf_counter() - self._started)
 
     def state(self) -> State:
+        """The history as arrays."""
         return {
             "history_objective": np.array(self.objective),
             "history_stationarity": np.array(self.stationarity),
@@ -227,7 +240,7 @@ class Result:
         """Take in the weights of some of the columns under way, which end for this reason."""
         if mask.any():
             ended = iteration.columns[mask]
-            self.weights[:, ended] = iteration.weights[:, mask]
+            self.weights[:, ended] = iteration.take_weights(mask)
             for column in ended.tolist():
                 self.reasons[column] = reason
 
@@ -244,10 +257,11 @@ class Result:
     @classmethod
     def from_state(cls, state: State) -> Result:
         """Inverse of `state`."""
-        names = ("weights", "objective", "stationarity", "n_sweeps")
+        weights, objective, stationarity, n_sweeps = (
+            state[f"result_{name}"] for name in ("weights", "objective", "stationarity", "n_sweeps")
+        )
         reasons = [StopReason[name] for name in state["result_reasons"].tolist()]
-        arrays = (state[f"result_{name}"] for name in names)
-        return cls(*arrays, reasons, History.from_state(state))
+        return cls(weights, objective, stationarity, n_sweeps, reasons, History.from_state(state))
 
 
 #: called after each iteration with the history and a function that makes the solver's state; True ends the iteration
@@ -285,6 +299,7 @@ def minimise(
     if state is None:
         result = Result.empty(iteration)
     else:
+        state = _copied(state)
         iteration.resume(state)
         result = Result.from_state(state)
     while len(iteration.columns) and len(result.history) < max_iter:
@@ -296,12 +311,36 @@ def minimise(
         result.finish(iteration, stalled, StopReason.PRECISION)
         if (converged | stalled).any():
             iteration.keep(~(converged | stalled))
-        if callback is not None and callback(result.history, lambda: iteration.state() | result.state()):
+        if callback is not None and callback(result.history, lambda: _copied(iteration.state() | result.state())):
             break
     result.finish(iteration, np.ones(len(iteration.columns), dtype=bool), StopReason.MAX_ITER)
     return result
 
 
+def _copied(state: State) -> State:
+    """Arrays that the iteration does not write to, in the same order in memory, by which sums are rounded alike."""
+    return {name: array.copy(order="K") for name, array in state.items()}
+
+
 def relative_decrease(gradient: np.ndarray, objective: np.ndarray) -> np.ndarray:
-    """½‖g‖²/F: the decrease that a unit step along the gradient g in the majoriser's coordinates promises."""
-    return 0.5 * np.einsum("ij,ij->j", gradient, gradient) / np.maximum(objective, np.finfo(float).tiny)
+    """½‖g‖²/F: the decrease that a unit step along the gradient g in the majoriser's coordinates promises.
+
+    Parameters
+    ----------
+    gradient : ndarray of shape (n_coordinates, n_columns)
+    objective : ndarray of shape (n_columns,)
+        F of each column.
+
+    Returns
+    -------
+    decrease : ndarray of shape (n_columns,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unisvm import solvers
+    >>> solvers.relative_decrease(np.array([[0.3], [0.4]]), np.array([0.5]))
+    array([0.25])
+    """
+    squares = np.einsum("ij,ij->j", gradient, gradient)
+    return np.asarray(0.5 * squares / np.maximum(objective, np.finfo(float).tiny))

@@ -14,16 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from unisvm._checks import one_of
 from unisvm.objective import Objective
-from unisvm.preconditioner import Majoriser
+from unisvm.preconditioner import MajoriserCoordinates
+from unisvm.rows import MemoryRows
 from unisvm.solvers.base import Iteration, Start, relative_decrease
 from unisvm.sweep import residuals
+
+# rows that are whitened at a time
+_WHITENED_ROWS = 4096
 
 #: maps a working response to weights w and intercepts b
 Fit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -62,11 +66,11 @@ class DCA:
     stop: str = "stationarity"
     change: float = 0.01
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         one_of("form", self.form, FORMS)
         one_of("stop", self.stop, ("stationarity", "change"))
 
-    def begin(self, objective: Objective, majoriser: Majoriser, start: Start) -> Algorithm1:
+    def begin(self, objective: Objective, majoriser: MajoriserCoordinates, start: Start) -> Algorithm1:
         """The iteration from `start`, or from the least-squares solution."""
         return Algorithm1(self, objective, majoriser, start)
 
@@ -88,12 +92,17 @@ class Algorithm1(Iteration):
 
     arrays = ("columns", "w", "b", "next_w", "next_b", "value", "stationarity", "response", "change")
 
-    def __init__(self, solver: DCA, objective: Objective, majoriser: Majoriser, start: Start):
-        rows, (loss,) = objective.rows, objective.spec.losses
+    def __init__(self, solver: DCA, objective: Objective, majoriser: MajoriserCoordinates, start: Start):
+        # copies_of_features tells that the rows are in memory
+        rows, (loss,) = cast(MemoryRows, objective.rows), objective.spec.losses
         self._solver = solver
+        self._targets = rows.targets
         self._loss = loss
         self._penalty, self._total = float(objective.spec.penalties[0]), float(objective.spec.totals[0])
-        self._P = rows.build(_whitened(objective.basis), objective.features.shape[1])
+        self._P = np.empty(objective.features.shape, rows.dtype)
+        for low in range(0, rows.n_rows, _WHITENED_ROWS):
+            part = slice(low, low + _WHITENED_ROWS)
+            self._P[part] = objective.basis.from_values(objective.features[part].T.astype(np.float64)).T
         self._weights = rows.weights[:, None]
         self._mean = objective.mean
         ridge = self._penalty * self._total / loss.A
@@ -126,7 +135,7 @@ class Algorithm1(Iteration):
         self.w, self.b = self.next_w, self.next_b
         P, loss, is_margin = self._P, self._loss, self.objective.is_margin
         f = P @ self.w.astype(P.dtype) + self.b.astype(P.dtype)
-        y = self.objective.rows.targets[:, self.columns]
+        y = self._targets[:, self.columns]
         u = residuals(f.copy(), y, is_margin)
         response = loss.derivative(u) / (2 * loss.A)
         if is_margin:
@@ -145,16 +154,7 @@ class Algorithm1(Iteration):
         return super().converged(tol) if self._solver.stop == "stationarity" else self.change < self._solver.change
 
 
-def _whitened(feature_map):
-    """Function that maps rows of X to their features in the orthonormal basis."""
-
-    def block(X, out):
-        out[...] = feature_map.from_values(feature_map.block(X).T.astype(np.float64)).T
-
-    return block
-
-
-def _sparse(P, s, ridge, intercept) -> Fit:
+def _sparse(P: np.ndarray, s: np.ndarray, ridge: float, intercept: bool) -> Fit:
     weighted = P * s
     M = (weighted.T @ P).astype(np.float64)
     M[np.diag_indices_from(M)] += ridge
@@ -163,7 +163,7 @@ def _sparse(P, s, ridge, intercept) -> Fit:
         M = np.block([[M, sums[:, None]], [sums[None], np.sum(s, dtype=np.float64)]])
     factor = cho_factor(M, lower=True)
 
-    def fit(t):
+    def fit(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         right = weighted.T @ t
         if not intercept:
             return cho_solve(factor, right.astype(np.float64)), np.zeros(t.shape[1])
@@ -173,11 +173,11 @@ def _sparse(P, s, ridge, intercept) -> Fit:
     return fit
 
 
-def _dense(P, solve, intercept) -> Fit:
+def _dense(P: np.ndarray, solve: Callable[[np.ndarray], np.ndarray], intercept: bool) -> Fit:
     """From dense coefficients α = Q(t − b), where Q = (PPᵀ + ridge S⁻¹)⁻¹ and b makes them sum to zero."""
     towards_one = solve(np.ones((len(P), 1), dtype=P.dtype))
 
-    def fit(t):
+    def fit(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         alpha = solve(t)
         b = alpha.sum(axis=0) / towards_one.sum() if intercept else np.zeros(t.shape[1])
         return (P.T @ (alpha - towards_one * b)).astype(np.float64), b.astype(np.float64)
@@ -185,7 +185,7 @@ def _dense(P, solve, intercept) -> Fit:
     return fit
 
 
-def _woodbury(P, s, ridge, intercept) -> Fit:
+def _woodbury(P: np.ndarray, s: np.ndarray, ridge: float, intercept: bool) -> Fit:
     weighted = P * s
     inner = (weighted.T @ P).astype(np.float64)
     inner[np.diag_indices_from(inner)] += ridge
@@ -193,7 +193,7 @@ def _woodbury(P, s, ridge, intercept) -> Fit:
     return _dense(P, lambda t: (s * t - weighted @ cho_solve(factor, weighted.T @ t)) / ridge, intercept)
 
 
-def _full(P, s, ridge, intercept) -> Fit:
+def _full(P: np.ndarray, s: np.ndarray, ridge: float, intercept: bool) -> Fit:
     K = (P @ P.T).astype(np.float64)
     K[np.diag_indices_from(K)] += ridge / s.ravel()
     factor = cho_factor(K, lower=True)

@@ -128,6 +128,10 @@ class BatchedLBFGS(Iteration):
     def weights(self, weights: np.ndarray) -> None:
         self.z = self._coordinates.from_weights(weights, self.columns)
 
+    def take_weights(self, mask: np.ndarray) -> np.ndarray:
+        with blas_threads(1):
+            return self._coordinates.to_weights(self.z[:, mask], self.columns[mask])
+
     def step(self) -> None:
         # the solves between two sweeps are small, and threads that they wake would spin on into the next sweep
         with blas_threads(1):
@@ -136,7 +140,7 @@ class BatchedLBFGS(Iteration):
     def converged(self, tol: float) -> np.ndarray:
         bar = tol * self._caution[self.columns]
         done = self.stationarity <= bar
-        return done & (self.remaining <= bar * np.minimum(self.value, self._unit_costs[self.columns]))
+        return np.asarray(done & (self.remaining <= bar * np.minimum(self.value, self._unit_costs[self.columns])))
 
     def stalled(self) -> np.ndarray:
         return self.rejections >= _REJECTIONS_BEFORE_STOP
@@ -261,11 +265,11 @@ class _CurvaturePairs:
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.einsum("ij,ij->j", a, b)
+    return np.asarray(np.einsum("ij,ij->j", a, b))
 
 
 def _shortened(step: np.ndarray, slope: np.ndarray, rise: np.ndarray) -> np.ndarray:
     """Minimiser of the parabola through value, slope and trial value, kept within a tenth and a half."""
     rise = np.where(np.isfinite(rise), rise, np.finfo(float).max)
     curvature = np.maximum(rise - step * slope, np.finfo(float).tiny)
-    return np.clip(-0.5 * slope * step**2 / curvature, 0.1 * step, 0.5 * step)
+    return np.asarray(np.clip(-0.5 * slope * step**2 / curvature, 0.1 * step, 0.5 * step))

@@ -1,0 +1,135 @@
+"""Rules that all comparators share with scikit-learn's estimators and with ours."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import make_moons
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from unisvm import baselines
+
+ALL = [getattr(baselines, name)() for name in baselines.__all__]
+each = pytest.mark.parametrize("model", [clone(model) for model in ALL], ids=lambda model: type(model).__name__)
+X, y = make_moons(80, noise=0.25, random_state=0)
+
+
+@parametrize_with_checks(ALL)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@each
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "poly", "precomputed", "callable"])
+def test_every_kernel(model, kernel):
+    if kernel == "callable":
+        chosen = lambda A, B: np.exp(-0.5 * ((A[:, None] - B[None]) ** 2).sum(axis=2))  # noqa: E731
+        model = clone(model).set_params(kernel=chosen)
+        reference = clone(model).set_params(kernel="rbf", gamma=0.5)
+        expected = reference.fit(X, y).decision_function(X)
+    elif kernel == "precomputed":
+        K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+        expected = clone(model).set_params(kernel="rbf", gamma=0.5).fit(X, y).decision_function(X)
+        decision = clone(model).set_params(kernel="precomputed").fit(K, y).decision_function(K)
+        np.testing.assert_allclose(decision, expected, rtol=1e-5, atol=1e-6)
+        return
+    else:
+        model = clone(model).set_params(kernel=kernel, coef0=1.0)
+        expected = clone(model).fit(sparse.csr_matrix(X), y).decision_function(sparse.csr_matrix(X))
+    fitted = clone(model).fit(X, y)
+    np.testing.assert_allclose(fitted.decision_function(X), expected, rtol=1e-5, atol=1e-6)
+    assert fitted.score(X, y) > 0.75
+
+
+@each
+def test_labels_and_frames(model):
+    frame = pd.DataFrame(X, columns=["across", "up"])
+    names = np.where(y == 1, "upper", "lower")
+    fitted = clone(model).fit(frame, names)
+    assert fitted.classes_.tolist() == ["lower", "upper"]
+    assert set(fitted.predict(frame)) == {"lower", "upper"}
+    numbers = clone(model).fit(X, y).predict(X)
+    np.testing.assert_array_equal(fitted.predict(frame) == "upper", numbers == 1)
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.predict(frame[["up", "across"]])
+
+
+@each
+def test_several_classes_one_against_the_rest(model):
+    labels = (X[:, 0] > 0).astype(int) + (X[:, 0] > 1)
+    with pytest.raises(ValueError, match="OneVsRestClassifier"):
+        clone(model).fit(X, labels)
+    assert OneVsRestClassifier(clone(model)).fit(X, labels).score(X, labels) > 0.85
+
+
+OUT_OF_RANGE = [
+    ("C", 0.0),
+    ("C", np.nan),
+    ("a", -1.0),
+    ("gamma", 0.0),
+    ("kernel", "rfb"),
+    ("max_iter", 0),
+    ("tol", 0.0),
+]
+OUT_OF_RANGE += [("rank", 0), ("rank", None), ("rank_tol", 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("model", "parameter", "value"),
+    [(model, name, value) for model in ALL for name, value in OUT_OF_RANGE if name in model.get_params()],
+    ids=str,
+)
+def test_parameters_out_of_range(model, parameter, value):
+    with pytest.raises(ValueError, match=parameter):
+        clone(model).set_params(**{parameter: value}).fit(X, y)
+
+
+@each
+def test_bad_rows_and_weights(model):
+    model = clone(model)
+    with pytest.raises(ValueError, match="one class"):
+        model.fit(X, np.ones(80))
+    with pytest.raises(ValueError, match="one class"):
+        model.fit(X, y, sample_weight=(y == 1).astype(float))
+    with pytest.raises(ValueError, match="Negative"):
+        model.fit(X, y, sample_weight=np.where(y == 1, 1.0, -1.0))
+    with pytest.raises(ValueError, match="All sample weights are zero"):
+        model.fit(X, y, sample_weight=np.zeros(80))
+    with pytest.raises(ValueError, match="square"):
+        model.set_params(kernel="precomputed").fit(X, y)
+    assert not hasattr(model, "dual_coef_")
+
+
+@each
+def test_weights_are_repetitions(model):
+    counts = np.random.RandomState(0).randint(0, 4, size=80)
+    model = clone(model).set_params(C=5.0)
+    weighted = clone(model).fit(X, y, sample_weight=counts)
+    repeated = clone(model).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=2e-5)
+
+
+@pytest.mark.parametrize("name", ["L2SVM", "RampSVM", "MultiStageSVM", "ReweightedL2SVM"])
+def test_missing_solver_says_what_to_install(monkeypatch, name):
+    monkeypatch.setitem(sys.modules, "piqp", None)
+    with pytest.raises(ImportError, match=r"unisvm\[baselines\]"):
+        getattr(baselines, name)().fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["RampSVM", "ReweightedL2SVM", "RobustSparseLSSVM", "MultiStageSVM"])
+def test_too_few_steps_warn(name):
+    model = getattr(baselines, name)(a=0.2, C=100.0, max_iter=1)
+    with pytest.warns(match="Raise max_iter"):
+        model.fit(X, y)
+    assert model.n_iter_ == 1
+
+
+def test_kernel_matrix_that_does_not_fit_is_refused_first():
+    rows = np.zeros((500_000, 1))
+    rows[:, 0] = np.arange(500_000)
+    with pytest.raises(MemoryError, match="UniSVMClassifier"):
+        baselines.LSSVM().fit(rows, np.arange(500_000) % 2)

@@ -1,0 +1,247 @@
+"""Threads over blocks of rows, the limit on those of BLAS, cancellation, and Ctrl-C in a real process."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from functools import partial
+from time import perf_counter
+
+import numpy as np
+import pytest
+from joblib import cpu_count
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from unisvm import UniSVMClassifier, UniSVMRegressor
+from unisvm.parallel import CancelToken, blas_threads, count_threads, in_threads, run
+
+
+def blas():
+    return {
+        library["filepath"]: library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    }
+
+
+def test_count_threads():
+    assert count_threads(1) == 1
+    assert count_threads(3) == 3
+    assert count_threads(-1) == cpu_count()
+    # None follows the matrix products' own setting
+    with threadpool_limits(1, user_api="blas"):
+        assert count_threads(None) == 1
+    with threadpool_limits(2, user_api="blas"):
+        assert count_threads(None) == min(2, cpu_count())
+
+
+@pytest.mark.parametrize(("n_tasks", "n_threads"), [(4, 2), (4, 1), (1, 2)])
+def test_products_inside_tasks_do_not_take_threads_from_other_tasks(n_tasks, n_threads):
+    with threadpool_limits(2, user_api="blas"):
+        inside = run([blas] * n_tasks, n_threads)
+        assert set(blas().values()) == {2}
+    assert [set(threads.values()) for threads in inside] == [{1}] * n_tasks
+
+
+def test_results_of_tasks_are_in_order():
+    assert run([lambda i=i: i for i in range(20)], 3) == list(range(20))
+
+
+def test_the_caller_is_one_of_the_threads():
+    both = threading.Barrier(2, timeout=10)
+
+    def name():
+        # none can take both
+        both.wait()
+        return threading.current_thread().name
+
+    assert len({*run([name] * 2, 2), threading.current_thread().name}) == 2
+
+
+@pytest.mark.parametrize("fails_in", ["caller", "helper"])
+def test_a_task_that_fails_ends_the_others(fails_in):
+    cancel, both, begun = CancelToken(), threading.Barrier(2, timeout=10), []
+
+    def task():
+        begun.append(1)
+        both.wait()
+        is_caller = threading.current_thread() is threading.main_thread()
+        if is_caller == (fails_in == "caller"):
+            raise ZeroDivisionError
+        # the other one looks at it
+        deadline = perf_counter() + 10
+        while not cancel.cancelled:
+            assert perf_counter() < deadline
+
+    with pytest.raises(ZeroDivisionError):
+        run([task] * 6, 2, cancel)
+    assert len(begun) == 2
+
+
+def test_tasks_within_tasks_end():
+    # all threads of the pool are busy with the outer ones
+    def outer(i):
+        return sum(run([lambda j=j: i * j for j in range(8)], 2))
+
+    assert run([partial(outer, i) for i in range(8)], 2) == [28 * i for i in range(8)]
+
+
+@pytest.mark.parametrize(("n_multiplications", "n_slices"), [(1e12, 3), (10, 1)])
+def test_slices_for_threads(n_multiplications, n_slices):
+    with blas_threads(3):
+        slices = in_threads(lambda part: part, 10, n_multiplications)
+    assert [i for part in slices for i in range(10)[part]] == list(range(10))
+    assert len(slices) == n_slices
+
+
+def test_blas_threads_are_restored_after_an_error():
+    inside = []
+
+    def failing():
+        with blas_threads(1):
+            inside.append(blas())
+            raise ZeroDivisionError
+
+    with threadpool_limits(2, user_api="blas"):
+        with pytest.raises(ZeroDivisionError):
+            failing()
+        assert set(inside[0].values()) == {1}
+        assert set(blas().values()) == {2}
+
+
+@pytest.mark.parametrize("first_to_leave", [0, 1])
+def test_blas_threads_are_restored_whoever_leaves_last(first_to_leave):
+    # fits in different threads do not end in the order in which they began
+    with threadpool_limits(2, user_api="blas"):
+        limits = [blas_threads(1), blas_threads(1)]
+        for limit in limits:
+            limit.__enter__()
+        limits[first_to_leave].__exit__(None, None, None)
+        assert set(blas().values()) == {1}
+        limits[1 - first_to_leave].__exit__(None, None, None)
+        assert set(blas().values()) == {2}
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, -1])
+@pytest.mark.parametrize("estimator", [UniSVMClassifier, UniSVMRegressor])
+def test_fit_restores_blas_threads(small_blocks, n_jobs, estimator):
+    rng = np.random.RandomState(0)
+    X, y = rng.randn(300, 3), rng.randint(2, size=300)
+    for limit in (1, 2):
+        with threadpool_limits(limit, user_api="blas"):
+            before = blas()
+            estimator(rank=20, n_jobs=n_jobs, random_state=0).fit(X, y).predict(X)
+            assert blas() == before
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2])
+@pytest.mark.parametrize("calls", [0, 2, 3, 8])
+def test_a_fit_that_fails_restores_blas_threads(small_blocks, n_jobs, calls):
+    # the function fails in K(B, B), in the second or the last block of the features, at the end of the diagonal
+    lock, count = threading.Lock(), [0]
+
+    def failing(X, Z):
+        with lock:
+            count[0] += 1
+            if count[0] > calls:
+                raise ZeroDivisionError
+        return X @ Z.T
+
+    rng = np.random.RandomState(0)
+    X, y = rng.randn(130, 3), rng.randint(2, size=130)
+    with threadpool_limits(2, user_api="blas"):
+        before = blas()
+        with pytest.raises(ZeroDivisionError):
+            UniSVMClassifier(kernel=failing, rank=130, n_jobs=n_jobs).fit(X, y)
+        assert blas() == before
+
+
+def test_the_number_of_threads_does_not_change_the_answer(small_blocks):
+    rng = np.random.RandomState(0)
+    X = rng.randn(400, 3)
+    y = (X[:, 0] > 0).astype(int)
+    one, two = (UniSVMClassifier(rank=30, n_jobs=n, tol=1e-8, random_state=0).fit(X, y) for n in (1, 2))
+    np.testing.assert_array_equal(one.landmarks_, two.landmarks_)
+    np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-3)
+
+
+# ---------------------------------------------------------------------- Ctrl-C
+
+FIT = """
+import sys
+import numpy as np
+from unisvm import UniSVMClassifier, datasets
+
+X, y = datasets.make_checkerboard(1000, dtype=np.float32)
+UniSVMClassifier(
+    rank=100, rank_tol=0.0, gamma=16.0, tol=1e-12, max_iter=100_000, memory_limit="40MB", scratch_dir=sys.argv[1],
+    n_jobs=2, verbose=2, random_state=0,
+).fit(X, y)
+"""
+
+
+@pytest.mark.parametrize("after", ["landmarks", "features", "     3"], ids=["landmarks", "features", "iterations"])
+def test_leaves_nothing_and_ends_soon(tmp_path, after):
+    process = subprocess.Popen(
+        [sys.executable, "-c", FIT, str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for line in process.stdout:
+        if line.startswith(f"[unisvm] {after}"):
+            break
+    # the file is there, and has no name
+    assert os.listdir(tmp_path) == []
+    process.send_signal(signal.SIGINT)
+    started = perf_counter()
+    _, said = process.communicate(timeout=60)
+    assert perf_counter() - started < 20
+    assert process.returncode == -signal.SIGINT
+    assert said.rstrip().endswith("KeyboardInterrupt")
+    assert os.listdir(tmp_path) == []
+
+
+THREADS = """
+import random, signal
+from functools import cache
+from threading import Thread
+from time import sleep
+from unisvm import parallel
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+random.seed(0)
+signal.signal(signal.SIGALRM, interrupt)
+interrupted, running, kept = 0, [], []
+
+def task():
+    running.append(1)
+    try:
+        sleep(2e-4)
+    finally:
+        running.pop()
+
+def spin():
+    while interrupted < 100:
+        pass
+
+parallel.run([task] * 4, 2)
+# a thread is long in starting beside it
+Thread(target=spin, daemon=True).start()
+for _ in range(100):
+    # helpers are started anew, and the former ones stay
+    kept.append(parallel._helpers)
+    parallel._helpers = cache(parallel._Helpers)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 1e-2))
+        parallel.run([task] * 4, 2)
+        sleep(1)
+    except KeyboardInterrupt:
+        interrupted += 1
+    assert not running
+print(interrupted)
+"""
+
+
+def test_a_process_interrupted_while_it_starts_threads_ends():
+    # Ctrl-C in the executor of the standard library left a thread that the end of the process waits for
+    ended = subprocess.run([sys.executable, "-c", THREADS], timeout=60, capture_output=True, text=True)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("100\n", "", 0)
