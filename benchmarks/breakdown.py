@@ -1,14 +1,13 @@
-"""Where the time of a fit goes, beside what the machine must take for it.
+"""Time of the stages of a fit, next to the time that the machine needs for their work.
 
 The cost model: 2mrd floating-point operations and mr exponentials to build the features, and one read of the mr
-features for each sweep, at rates that are measured here, anew for every fit. How a sweep compares with a plain read is
-measured on the fit's own features, one after the other, several times: memory is not equally fast from one second to
-the next.
+features for each sweep, at rates that are measured here, again for every fit. A sweep is compared with a plain read on
+the fit's own features, one after the other, several times: memory is not equally fast from one second to the next.
 
-Two things that it leaves out are shown apart. Fresh memory: what the system takes to hand out the features' memory,
-whatever is written there. And fixed work: products on the landmarks and on a sample of the rows, which grow with the
-third power of the rank and hardly with the rows. They choose landmarks, find moments of the sample twice, and factorise
-three matrices; what is counted are floating-point operations, at the same rate.
+Two things that the model leaves out are shown separately. Fresh memory is the time that the system takes to allocate
+the memory of the features, before anything is written there. Fixed work is products on the landmarks and on a sample
+of the rows, which grow with the third power of the rank and hardly with the rows: they choose landmarks, compute second
+moments of the sample twice, and factorise three matrices. Their floating-point operations are counted at the same rate.
 
 Run: python benchmarks/breakdown.py [--tasks NAME ...] [--loss NAME] [--rank N] [--threads N] [--repeats N]. Needs
 UNISVM_DATA.
@@ -43,7 +42,7 @@ class Clock:
         self.n_rows = n_rows
         self.seconds: dict[str, float] = defaultdict(float)
         self.calls: dict[str, int] = defaultdict(int)
-        #: the last objective over all rows, and what it was asked for
+        #: the last objective over all rows, and the arguments of its last call
         self.last: tuple[Objective, tuple] | None = None
 
     @contextlib.contextmanager
@@ -75,12 +74,12 @@ class Clock:
 
 
 def stages(said: str) -> dict[str, float]:
-    """Seconds of each stage, from what a fit with verbose=1 says."""
+    """Seconds of each stage, from the output of a fit with verbose=1."""
     return {name: float(seconds) for name, seconds in re.findall(r"\[unisvm\] (\w+) +([\d.]+) s", said)}
 
 
 def first_touch(shape: tuple[int, int], dtype, threads: int) -> float:
-    """Seconds to hand out memory of this shape, touching one number of every small page."""
+    """Seconds to allocate memory of this shape, touching one number of every small page."""
     rows = MemoryRows(
         np.empty((shape[0], 0), dtype), np.empty((shape[0], 0), dtype), np.empty(shape[0], dtype), threads
     )
@@ -108,7 +107,7 @@ def compare(clock: Clock, threads: int, repeats: int = 9) -> tuple[float, float]
 
 
 def fixed_work(m: int, r: int) -> dict[str, float]:
-    """Floating-point operations of the stages whose cost does not grow with the rows, at least.
+    """Least floating-point operations of the stages whose cost does not grow with the rows.
 
     Factorisations are in double precision, where an operation takes the time of two.
     """
@@ -166,7 +165,7 @@ def report(name, model, parts, clock, total, X, machine, threads) -> None:
     read, one = compare(clock, threads)
     half_sweeps = clock.calls["reduce"] - sweeps
     fixed = {stage: flops / (machine["gigaflops"] * 1e9) for stage, flops in fixed_work(m, r).items()}
-    print(f"{name}: {m:,} rows, {d} columns, rank {r}, {sweeps} sweeps and {half_sweeps} half ones, {total:.3f} s")
+    print(f"{name}: {m:,} rows, {d} columns, rank {r}, {sweeps} sweeps, {half_sweeps} half sweeps, {total:.3f} s")
     print(f"  {'':<36}{'seconds':>9}{'share':>9}{'model':>10}")
     show("landmarks", parts["landmarks"], total, fixed["landmarks"])
     show("features", parts["features"], total, products + exponentials)
@@ -179,8 +178,8 @@ def report(name, model, parts, clock, total, X, machine, threads) -> None:
     whole = expected + fresh + sum(fixed.values())
     times = [f"{total / all_of_it:.2f} times" for all_of_it in (expected, expected + fresh, whole)]
     print(
-        f"  the whole fit takes {times[0]} the model, {times[1]} with the {fresh:.3f} s that fresh memory takes,\n"
-        f"  and {times[2]} with fixed work, too: with all of it at the machine's rates and nothing else it would take\n"
+        f"  the whole fit takes {times[0]} the model, {times[1]} the model with the {fresh:.3f} s of fresh memory,\n"
+        f"  and {times[2]} the model with fresh memory and fixed work, which is itself\n"
         f"  {whole / expected:.2f} times the model; a sweep runs at {m * r * width / one / 1e9:.1f} GB/s,\n"
         f"  {100 * read / one:.0f} % of a plain read's {m * r * width / read / 1e9:.1f} GB/s; "
         f"stationarity {np.max(model.stationarity_):.1e}"

@@ -1,4 +1,4 @@
-"""What the compiled part is worth: whole fits with it and without it, one after the other, round by round.
+"""Speed-up by the compiled code: whole fits without it and with it, in alternation.
 
 The task "grid" is a search of 10 C × 5 losses × 5 folds on ijcnn1, as in grid_cost.py.
 
@@ -25,16 +25,16 @@ GRID = "grid"
 
 
 class Part:
-    """The compiled part, which can be put aside."""
+    """The compiled code, which can be switched off and on."""
 
     def __init__(self) -> None:
         if not compiled.is_available():
-            raise SystemExit("The compiled part was not built here, or UNISVM_COMPILED=0 turns it off.")
+            raise SystemExit("The compiled code was not built here, or UNISVM_COMPILED=0 turns it off.")
         self._module = compiled._sweeps
 
     def use(self, wanted: bool) -> None:
         compiled._sweeps = self._module if wanted else None
-        # a thread flushes subnormal numbers or not from its beginning
+        # whether a thread flushes subnormal numbers is fixed when it starts
         parallel._helpers.cache_clear()
 
 
@@ -52,7 +52,7 @@ def score(task, model, X, y) -> str:
 
 
 def compare(task, part: Part, rounds: int, chosen: dict) -> str:
-    """A line of the table: seconds of fits without it and with it, and how much faster fits, sweeps and predict are."""
+    """A line of the table: seconds of fits without it and with it, and the speed-up of fits, sweeps and predict."""
     X, y, X_test, y_test = task.prepare()
     n_jobs = min(2, os.cpu_count() or 1)
     SYSTEMS["unisvm"].make(task, 1000, n_jobs=n_jobs, **chosen).fit(X[:1000], y[:1000])
@@ -73,7 +73,7 @@ def compare(task, part: Part, rounds: int, chosen: dict) -> str:
 
 
 def compare_grids(part: Part, rounds: int) -> str:
-    """The same for a search: there is nothing to say of single sweeps and of predict."""
+    """The same for a search, without single sweeps and predict."""
     X, y, _, _ = TASKS["ijcnn1"].prepare()
     times = np.empty((2, rounds))
     for k in range(rounds):

@@ -1,4 +1,4 @@
-"""What a grid costs: beside one fit, beside GridSearchCV over SVC, and a 10 × 10 grid of gamma and C.
+"""Cost of a grid, compared with one fit and with GridSearchCV over SVC, and of a 10 × 10 grid of gamma and C.
 
 UNISVM_DATA=folder python benchmarks/grid_cost.py [--parts fit svc ten]
 """
@@ -21,7 +21,7 @@ GAMMAS = [0.25, 0.5, 1.0, 2.0, 4.0]
 
 
 def seconds(function, repeats: int = 1) -> tuple[float, object]:
-    """The median time, and what the function returned last."""
+    """Median seconds, and the last result of the function."""
     times = []
     for _ in range(repeats):
         started = perf_counter()
@@ -37,7 +37,7 @@ def search_of(gammas=(1.0,)) -> UniSVMClassifierCV:
 
 def beside_one_fit(X, y, rounds: int = 3) -> None:
     ones, singles, severals = [], [], []
-    # one after the other, round by round: the machine is not equally fast from one minute to the next
+    # in alternation, since the machine is not equally fast from one minute to the next
     for _ in range(rounds):
         ones.append(seconds(lambda: UniSVMClassifier(rank=500, gamma=1.0, random_state=0).fit(X, y), repeats=5)[0])
         singles.append(seconds(lambda: search_of().fit(X, y))[0])

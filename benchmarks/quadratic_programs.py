@@ -99,7 +99,7 @@ def programs(m: int) -> dict[str, tuple[np.ndarray, ...]]:
 
 
 def error(alpha, Q, c, lower, upper) -> float:
-    """The largest change that a projected gradient step of length one makes: 0 at the solution."""
+    """Largest change that a projected gradient step of length one makes: 0 at the solution."""
     return float(np.abs(np.clip(alpha - (Q @ alpha - c), lower, upper) - alpha).max())
 
 

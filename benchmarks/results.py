@@ -1,4 +1,4 @@
-"""How every benchmark keeps what it measured: one file of compressed JSON, from which its page is written again."""
+"""Storage of measurements: one file of compressed JSON for each benchmark, from which its page can be rebuilt."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-#: how the names of these files end
+#: suffix of these files
 SUFFIX = ".json.gz"
 
 
 def load(path: Path, default: Any = None) -> Any:
-    """What was saved, or the default where nothing was."""
+    """The saved content, or the default if there is no file."""
     return json.loads(gzip.decompress(path.read_bytes())) if path.exists() else default
 
 
 def save(path: Path, content: Any) -> None:
-    """Write the file as a whole, or leave it as it was; equal contents make equal files."""
+    """Replace the file by this content, all or nothing; equal contents make equal files."""
     partial = path.with_suffix(".partial")
-    # keys stay in their order, in which the pages show options and versions
+    # keys keep their order, in which the pages show options and versions
     partial.write_bytes(gzip.compress(json.dumps(content).encode(), mtime=0))
     partial.replace(path)

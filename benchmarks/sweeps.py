@@ -1,4 +1,4 @@
-"""Sweeps over the rows that the default solver needs to reach the objective at which Algorithm 1 stops.
+"""Number of sweeps that the default solver needs to reach the objective at which Algorithm 1 stops.
 
 Algorithm 1 stops by the paper's rule. Adult, clean and with 20 % of its labels flipped, needs UNISVM_DATA; the
 checkerboard is generated. Run: python benchmarks/sweeps.py [--seeds N] [--losses NAME ...] [--sets NAME ...]
@@ -56,7 +56,7 @@ def board() -> Problem:
 
 
 def allowed(iterations: int) -> int | None:
-    """Most sweeps for the default solver, given Algorithm 1's iterations; None where there is no claim."""
+    """Most sweeps that the default solver may take, given Algorithm 1's iterations; None if there is no claim."""
     if iterations >= 150:
         return iterations // 10
     return iterations // 5 if iterations >= 50 else None

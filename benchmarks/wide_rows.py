@@ -1,4 +1,4 @@
-"""What kernels of long rows cost, dense and sparse: whole fits and predictions with the compiled part and without it.
+"""Cost of kernels of long rows, dense and sparse: fits and predictions without the compiled code and with it.
 
 The rows are generated: embeddings are dense, documents are sparse counts of words, some of which are far more frequent
 than others.
@@ -54,8 +54,8 @@ ROWS = {
 
 
 def compare(X, y, kernel: str, rank: int, part: Part, rounds: int) -> str:
-    """Median seconds of a fit without the compiled part and with it, and of a prediction of all rows; and what the
-    landmarks leave out of the kernel's trace."""
+    """Median seconds of a fit and of a prediction of all rows, without the compiled code and with it; and the share of
+    the kernel's trace that the landmarks leave out."""
     times = np.empty((2, 2, rounds))
     for k in range(rounds):
         for wanted in (0, 1):

@@ -1,7 +1,9 @@
-"""Wrong labels: LIBSVM's SVC, every classification loss with SVC's C and γ, and what cross-validation chooses by
-itself, all trained on data with a fifth of the labels flipped.
+"""Robustness to wrong labels: a fifth of the training labels is flipped, and the test labels are clean.
 
-Prints one table and saves a picture of the decision boundaries on the xor problem. Run: make demo
+Trains LIBSVM's SVC, UniSVMClassifier with every classification loss and SVC's C and γ, and UniSVMClassifierCV, which
+chooses its own parameters. Prints one table and saves a picture of the decision boundaries on the xor problem.
+
+Run: make demo
 """
 
 from __future__ import annotations
@@ -132,7 +134,7 @@ def main() -> None:
             if data.name == "xor":
                 draw_boundaries(fitted, data)
     console.print(table)
-    console.print("The rank of SVC is its number of support vectors.")
+    console.print("The rank of SVC is the number of its support vectors.")
     console.print(f"Decision boundaries on xor: {PICTURE.name}. Done in {perf_counter() - started:.0f} seconds.")
 
 

@@ -120,12 +120,9 @@ def test_objective_is_that_of_the_function(name, intercept):
 def test_trace_error_is_that_of_the_landmarks():
     # moments of all rows tell it exactly
     fitted = Problem("real", solver=solvers.DCA(), tol=1e-3).fit()
-    some = np.unique(np.r_[fitted.basis.row_indices, np.arange(0, 3000, 3)])
     K = fitted.basis.kernel(X, X[fitted.basis.row_indices])
-    kernel_of_landmarks = K[fitted.basis.row_indices]
-    left = 1 - np.einsum("ij,ij->i", K @ np.linalg.inv(kernel_of_landmarks), K)
+    left = 1 - np.einsum("ij,ij->i", K @ np.linalg.inv(K[fitted.basis.row_indices]), K)
     assert fitted.trace_error == pytest.approx(left.mean(), rel=1e-6)
-    assert naive.trace_left(fitted.basis.kernel(X[some], X[some]), np.isin(some, fitted.basis.row_indices)) < 1
 
 
 # ---------------------------------------------------------------------- where it starts
@@ -284,7 +281,7 @@ def test_resumes_from_every_iteration(solver):
         assert_same(problem.fit(Noting(Kept(saved, random_state=99))), expected)
 
 
-def test_nothing_is_kept_when_a_fit_is_broken_off():
+def test_a_fit_that_was_broken_off_resumes():
     problem, kept = Problem("two classes"), Kept()
 
     class Broken(Exception):

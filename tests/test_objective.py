@@ -108,6 +108,12 @@ def test_correlations_are_computed_once_for_each_target(monkeypatch):
     found = objective.with_columns(spec).correlate_targets()
     np.testing.assert_array_equal(found, expected[:, [2, 0, 2, 5, 3, 5]])
     assert not sweeps
+    # whichever of the objectives comes first
+    other = problem.objective_over(problem.rows, np.zeros(3))
+    other.with_columns(other.spec.take(np.array([2, 0]))).correlate_targets()
+    other.with_columns(other.spec.take(np.array([1, 2]))).correlate_targets()
+    other.correlate_targets()
+    assert len(sweeps) == 2
 
 
 @pytest.mark.parametrize(("name", "task"), SOME)

@@ -1,4 +1,4 @@
-"""Run the paper's tables and figures and build docs/paper.md: a quick set, or all with --full, which takes hours."""
+"""Run the paper's tables and figures and build docs/paper.md: a quick part, or all with --full, which takes hours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 BOTH = ("lbfgs", "dca")
-#: (script, options); what was measured before is not measured again
+#: (script, options); stored results are not measured again
 QUICK = [
     ("figure_losses", []),
     ("figure_xor_convex", []),

@@ -1,4 +1,4 @@
-"""What the scripts share: options, results that survive a stop, and the page that they all write to."""
+"""Common part of the scripts: options, results that survive an interruption, and sections of the page."""
 
 from __future__ import annotations
 
@@ -54,10 +54,12 @@ REGRESSION_LOSSES = [
 def options(description: str, trials: int, **more: dict[str, Any]) -> argparse.Namespace:
     """The options that every script takes."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--solver", choices=list(SOLVERS), default="lbfgs", help="dca is the paper's, as it stops")
+    parser.add_argument(
+        "--solver", choices=list(SOLVERS), default="lbfgs", help="dca is the paper's, with its stopping rule"
+    )
     parser.add_argument("--trials", type=int, default=trials)
     parser.add_argument("--seed", type=int, default=0, help="of the first trial")
-    parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
+    parser.add_argument("--fresh", action="store_true", help="discard stored results")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where results and pictures go")
     for name, settings in more.items():
         parser.add_argument(f"--{name}", **settings)
@@ -75,7 +77,7 @@ SOLVERS: dict[str, dict[str, Any]] = {
 
 
 class Results:
-    """What was measured for one table or figure, kept in a file after every measurement."""
+    """Measurements of one table or figure, saved to a file after each of them."""
 
     def __init__(self, item: str, folder: Path, fresh: bool = False):
         folder.mkdir(parents=True, exist_ok=True)
@@ -88,7 +90,7 @@ class Results:
         return self.content["measured"]
 
     def run(self, jobs: Iterable[tuple[str, Callable[[], dict[str, Any]]]]) -> None:
-        """Measure what is not there yet, with a progress bar; a stop loses at most the measurement under way."""
+        """Run the jobs that are not stored yet, with a progress bar; an interruption loses at most the current one."""
         missing = [(key, measure) for key, measure in jobs if key not in self.measured]
         if not missing:
             return
@@ -104,20 +106,20 @@ class Results:
                 progress.advance(bar)
 
     def mean(self, prefix: str, name: str) -> float:
-        """The mean of one figure over the trials whose keys start alike."""
+        """Mean of one figure over the trials whose keys start with the prefix."""
         return float(np.mean([value[name] for key, value in self.measured.items() if key.startswith(prefix)]))
 
 
 def markdown(header: list[str], rows: list[list[str]]) -> str:
-    """A table."""
+    """A Markdown table."""
     lines = ["| " + " | ".join(row) + " |" for row in (header, ["---"] * len(header), *rows)]
     return "\n".join(lines)
 
 
 def write_section(item: str, folder: Path, text: str) -> None:
-    """Keep the text of one table or figure, from which `python -m paper.page` builds the page; and print it."""
+    """Print and save the text of one table or figure, from which `python -m paper.page` builds the page."""
     print(text)
-    # the page is for every machine
+    # no paths of this machine in the page
     data = os.environ.get("UNISVM_DATA")
     if data:
         text = text.replace(data, "the folder in UNISVM_DATA")

@@ -57,7 +57,7 @@ CLASSIFICATION = [
     Panel("nonconvex smooth, a = 1, b = c = 2", losses.Saturating(1, 2, 2), saturating_bound(1, 2, 2)),
     Panel("nonconvex smooth, a = 1, b = 2, c = 4", losses.Saturating(1, 2, 4), saturating_bound(1, 2, 4)),
 ]
-#: the paper does not give the parameters of these; ours are such that the curves can be told apart
+#: the paper does not give the parameters of these; with ours the curves are well separated
 REGRESSION = [
     Panel(
         "smoothed ε-insensitive, ε = 0.5, p = 8",
@@ -77,7 +77,7 @@ FIGURES = {"classification": (CLASSIFICATION, (-1.5, 2.5)), "regression": (REGRE
 
 
 def measure(panel: Panel, limits: tuple[float, float]) -> dict[str, float | None]:
-    """A, how convex the difference is with it and with a per cent less, and the distance from what is approximated."""
+    """A, least curvature of A u² − ψ with it and with a per cent less, and distance from the approximated loss."""
     u = np.linspace(*limits, N_POINTS)
     value, step = panel.loss.value(u), u[1] - u[0]
 
@@ -113,7 +113,7 @@ def section(results: Results) -> str:
             gap = "" if found["gap"] is None else f"{found['gap']:.3f}"
             difference = found["A"] - panel.paper_A
             rows.append([panel.title, f"{panel.paper_A:.4g}", f"{found['A']:.4g}", f"{difference:+.4f}", gap])
-        header = ["loss", "A, published", "A, ours", "difference", "largest distance from what it approximates"]
+        header = ["loss", "A, published", "A, ours", "difference", "largest distance from the approximated loss"]
         text += [f"![{task}]({ITEM}_{task}.png)", "", markdown(header, rows), ""]
     every = [(panel, results.measured[panel.title]) for panels, _ in FIGURES.values() for panel in panels]
     # second differences of numbers of order 1 at this spacing are good to about that
@@ -122,12 +122,13 @@ def section(results: Results) -> str:
     smaller = [panel.title for panel, found in every if found["A"] < panel.paper_A - 1e-9]
     text.append(
         f"Red is ψ(u), green A u², blue their difference, dashed black the loss that ψ approximates. With our A the "
-        f"difference is convex for {convex} of {len(every)} losses; with one per cent less it is not for {tight}."
+        f"difference is convex for {convex} of {len(every)} losses; with one per cent less it is not convex for "
+        f"{tight}."
     )
     if smaller:
         text.append(
-            f"Our A is the smallest that will do, which is below the paper's bound for {'; '.join(smaller)}: a smaller "
-            "A makes longer steps."
+            f"Our A is the smallest possible. It is below the paper's bound for {'; '.join(smaller)}. A smaller A "
+            "makes longer steps."
         )
     return "\n".join(text)
 

@@ -1,8 +1,8 @@
 """The paper's figure of training time and accuracy on xor of growing size with a tenth of the labels flipped.
 
 Run: PYTHONPATH=benchmarks python -m paper.figure_robust_sizes [--sizes 400 1000 ...] [--limit-size 4000] [--trials 10]
-The comparators that solve quadratic programs hold some four matrices of m × m and take minutes at m = 10,000; they are
-left out beyond --limit-size; --programs takes some of them.
+The comparators that solve quadratic programs hold about four m × m matrices and take minutes at m = 10,000. They are
+left out beyond --limit-size; --programs selects some of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OUR_COLOURS = ("tab:blue", "tab:red", "tab:purple", "tab:cyan")
 
 
 def systems(solver: str) -> dict[str, Callable[[int], Any]]:
-    """Every system by name, built for so many rows; UniSVM has a tenth as many landmarks."""
+    """Builders of every system by name, for so many rows; UniSVM has a tenth as many landmarks."""
     found: dict[str, Callable[[int], Any]] = {CLEAN: xor.l1svm, FLIPPED: xor.l1svm}
     for name, make_model in xor.ROBUST_PROGRAMS.items():
         found[name] = lambda m, make_model=make_model: make_model(xor.A, **xor.settings(m))
@@ -56,7 +56,7 @@ def measure(system: str, solver: str, m: int, seed: int) -> dict[str, float]:
 def jobs(
     solver: str, sizes: list[int], limit: int, programs: list[str], seeds: range
 ) -> Iterator[tuple[str, Callable]]:
-    # small sizes first, so that a run that is stopped leaves whole sizes behind
+    # small sizes first, so that an interrupted run has complete sizes
     for m in sorted(sizes):
         for seed in seeds:
             for system in systems(solver):
@@ -65,7 +65,7 @@ def jobs(
 
 
 def curve(results: Results, system: str, name: str) -> dict[int, np.ndarray]:
-    """One figure by size, this time or before."""
+    """One figure by size."""
     sizes = sorted({int(key.split("/")[1]) for key in results.measured if key.startswith(f"{system}/")})
     return {m: values(results, f"{system}/{m}/", seeds_of(results, [f"{system}/{m}/"]), name) for m in sizes}
 
@@ -105,7 +105,7 @@ def table(results: Results, solver: str, name: str, digits: int) -> str:
 
 
 def findings(results: Results, solver: str) -> list[str]:
-    """The paper's findings beside what was measured."""
+    """Sentences on the paper's findings, with our measurements."""
     accuracy, seconds = (
         {
             system: {m: float(numbers.mean()) for m, numbers in curve(results, system, name).items()}
@@ -114,7 +114,7 @@ def findings(results: Results, solver: str) -> list[str]:
         for name in ("accuracy", "seconds")
     )
     ours = [our_name(loss, solver) for loss in xor.ROBUST_LOSSES]
-    # a run that was stopped may have left a size half done
+    # an interrupted run may have left a size incomplete
     whole = sorted(set.intersection(*(set(seconds[system]) for system in (CLEAN, FLIPPED, *ours))))
     robust = {m: [system for system in (*xor.ROBUST_PROGRAMS, *ours) if m in seconds[system]] for m in whole}
     cells = [(system, m) for m in whole for system in robust[m]]
@@ -125,8 +125,8 @@ def findings(results: Results, solver: str) -> list[str]:
     m = max(whole)
     said = [
         f"The robust systems are better than LibSVM with outliers in {better} of {len(cells)} cases (system and size). "
-        f"Beside LibSVM without outliers they lose {lost:.2f} points on average, LibSVM with outliers "
-        f"{loss_of_libsvm:.2f}; at no size do the robust ones differ by more than {spread:.2f} points.",
+        f"Compared with LibSVM without outliers they lose {lost:.2f} points on average, and LibSVM with outliers loses "
+        f"{loss_of_libsvm:.2f}. At no size do the robust systems differ by more than {spread:.2f} points.",
         f"At m = {m:,} LibSVM takes {seconds[FLIPPED][m]:.2f} s with outliers and {seconds[CLEAN][m]:.2f} s without; "
         f"UniSVM takes {min(seconds[s][m] for s in ours):.2f} to {max(seconds[s][m] for s in ours):.2f} s.",
     ]
@@ -135,7 +135,7 @@ def findings(results: Results, solver: str) -> list[str]:
         slowest = max(seconds[s][m] for s in ours)
         ratios = "; ".join(f"{name} {seconds[name][m] / slowest:.0f}" for name in programs)
         if programs:
-            said.append(f"At m = {m:,} the time of comparators, divided by that of the slowest UniSVM: {ratios}.")
+            said.append(f"At m = {m:,}, times of the comparators divided by that of the slowest UniSVM: {ratios}.")
     return said
 
 
@@ -146,10 +146,11 @@ def section(results: Results, solver: str) -> str:
         [
             "## xor of growing size with flipped labels (the paper's figure of time and accuracy)",
             f"![time and accuracy]({ITEM}.png)",
-            f"{xor.SHARE_FLIPPED:.0%} of the training labels are wrong, but for LibSVM without outliers; as many test "
-            f"rows as training rows, all clean; γ = {xor.GAMMA}, λ = {xor.LAMBDA:g}, a = {xor.A}, r = 0.1 m for UniSVM "
-            f"(`--solver {solver}`); means (standard deviations) over {trials} trials. The paper prints no numbers for "
-            "this figure. Its comparators were solved by Matlab's quadprog, ours by an interior-point solver.",
+            f"{xor.SHARE_FLIPPED:.0%} of the training labels are wrong, except for LibSVM without outliers; as many "
+            f"test rows as training rows, all clean; γ = {xor.GAMMA}, λ = {xor.LAMBDA:g}, a = {xor.A}, r = 0.1 m for "
+            f"UniSVM (`--solver {solver}`); means (standard deviations) over {trials} trials. The paper prints no "
+            "numbers for this figure. Its comparators were solved by Matlab's quadprog, ours by an interior-point "
+            "solver.",
             "Test accuracy, %:",
             table(results, solver, "accuracy", 2),
             "Training seconds:",

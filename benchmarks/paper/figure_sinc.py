@@ -29,7 +29,7 @@ RANKS = {"full": None, "app": 50}
 #: LibSVM's default, since the paper gives none; and the p of its regression table
 EPSILON = 0.1
 P = 100
-#: read as a standard deviation, which is what the published residuals agree with
+#: read as a standard deviation, which agrees with the published residuals
 NOISE = 0.05
 REPEATS = 3
 
@@ -178,22 +178,21 @@ def findings(results: Results, seeds: list[int]) -> list[str]:
     gain = error[libsvm].mean() / error[early].mean()
     kept = error[libsvm].mean() / error[late].mean()
     return [
-        f"The variance of the noise is {NOISE**2:.4f}, which is what the published MSRs are: they are mean squared "
+        f"The variance of the noise is {NOISE**2:.4f}, which is the size of the published MSRs: they are mean squared "
         f"(not root mean squared) residuals of noisy test rows, and the {NOISE} of N(0, {NOISE}) is the standard "
-        f"deviation. Were it the variance, no MSR below about {NOISE} could be had.",
+        f"deviation. If it were the variance, no MSR below about {NOISE} would be possible.",
         f"UniSVM-full (Algorithm 1) has a smaller MSR than LibSVM in {wins} of {len(seeds)} trials.",
         f"The paper's rule stops Algorithm 1 after {iterations[early].mean():.1f} iterations (the paper: 3), where the "
-        f"objective is {excess:.1f} % above what L-BFGS reaches. Algorithm 1's squared distance from the true curve is "
-        f"LibSVM's divided by {gain:.1f}; L-BFGS's, which solves the same model to the end, LibSVM's divided by "
-        f"{kept:.1f}. "
+        f"objective is {excess:.1f} % above that of L-BFGS. The squared distance from the true curve is LibSVM's "
+        f"divided by {gain:.1f} for Algorithm 1, and LibSVM's divided by {kept:.1f} for L-BFGS, which solves the same "
+        "model to the end. "
         + (
-            "A part of the advantage is therefore that Algorithm 1 stops near its start, least squares, as the paper "
-            "suspects."
+            "So a part of the advantage comes from stopping near the start, least squares, as the paper suspects."
             if gain > kept
             else "The advantage does not come from stopping early."
         ),
         f"The MSRs of full and app differ by at most {apart:.1e}"
-        + (", which can be neglected, as the paper says." if apart < 1e-4 else "; the paper finds no difference."),
+        + (", which is negligible, as the paper says." if apart < 1e-4 else "; the paper finds no difference."),
     ]
 
 
@@ -205,9 +204,9 @@ def section(results: Results) -> str:
             f"![sinc]({ITEM}.png)",
             f"{N_TRAIN} training and {len(make(0)[3])} test rows of a grid on [−4π, 4π] with step 0.01, γ = {GAMMA}, "
             f"λ = {LAMBDA:g}, ε = {EPSILON}, p = {P}, r = {RANKS['app']} for UniSVM-app; means (standard deviations) "
-            f"over {len(seeds)} trials. MSR is the mean squared residual on the test rows; beside it the mean squared "
-            "distance from the true curve. The objective is the paper's, with the smoothed loss and in the target's "
-            "own units. LibSVM has an intercept and minimises the loss that is not smoothed.",
+            f'over {len(seeds)} trials. MSR is the mean squared residual on the test rows; the column "from sin(x)/x" '
+            "is the mean squared distance from the true curve. The objective is the paper's, with the smoothed loss "
+            "and in the target's own units. LibSVM has an intercept and minimises the loss that is not smoothed.",
             table(results, seeds),
             "\n".join(f"- {line}" for line in findings(results, seeds)),
         ]

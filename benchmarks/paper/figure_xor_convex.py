@@ -1,4 +1,4 @@
-"""The paper's figure on xor with convex losses: UniSVM beside L1SVM and L2SVM, and its way to their optimum.
+"""The paper's figure on xor with convex losses: UniSVM next to L1SVM and L2SVM, and its path to their optimum.
 
 Run: PYTHONPATH=benchmarks python -m paper.figure_xor_convex [--trials 10] [--iterations 1000]
 Boundaries of L1SVM, L2SVM and UniSVM-full, and accuracy and objective at each iteration. The accuracies and times of
@@ -21,7 +21,7 @@ from paper.figures import SOLVER_NAMES, fit, mean_and_deviation, seeds_of, value
 from unisvm import losses, solvers
 
 ITEM = "figure_xor_convex"
-#: the comparator of each loss, and what that minimises
+#: for each loss, its comparator and the loss that this minimises
 MODELS: dict[str, tuple[Any, str, Callable, Callable]] = {
     "smoothed hinge": (losses.SmoothHinge(p=10), "L1SVM", xor.l1svm, lambda u: np.maximum(u, 0)),
     "squared hinge": (losses.SquaredHinge(), "L2SVM", xor.l2svm, lambda u: np.maximum(u, 0) ** 2),
@@ -60,7 +60,7 @@ def ours(name: str, rank: str, solver: str, seed: int) -> dict[str, float]:
 
 
 def path(name: str, rank: str, solver: str, iterations: int, seed: int) -> dict[str, Any]:
-    """Objective and accuracy at some iterations, and how often the objective rises, with stopping put off."""
+    """Objective and accuracy at some iterations, and the number of rises of the objective, without early stopping."""
     X, y, _, X_test, y_test = xor.make(xor.SIZE, seed)
     more = {"tol": 1e-9} | ({"solver": solvers.DCA()} if solver == "dca" else {})
 
@@ -78,7 +78,7 @@ def path(name: str, rank: str, solver: str, iterations: int, seed: int) -> dict[
 
 
 def left_over(name: str, half_side: float, seed: int) -> dict[str, float]:
-    """By what share the best objective of a low rank is above that of the full kernel."""
+    """Relative excess of the best objective of a low rank over that of the full kernel."""
     X, y, *_ = xor.make(xor.SIZE, seed)
     X = X * (half_side / 2)
 
@@ -105,7 +105,7 @@ def jobs(seeds: range, iterations: int) -> Iterator[tuple[str, Callable]]:
 
 
 def draw_paths(ax, results: Results, name: str, iterations: int, seed: int) -> None:
-    """Accuracies in blue on the left, objectives in red on the right, the comparator's as lines across."""
+    """Draw accuracies in blue on the left, objectives in red on the right, the comparator's as horizontal lines."""
     right = ax.twinx()
     for rank, solver, style in (("full", "dca", "-"), ("app", "dca", "--"), ("full", "lbfgs", ":")):
         found = results.measured[f"path/{name}/{rank}/{solver}/{iterations}/{seed}"]
@@ -168,7 +168,7 @@ def table(results: Results, seeds: list[int]) -> str:
 
 
 def findings(results: Results, solver: str, seeds: list[int], iterations: int, seed: int) -> list[str]:
-    """The paper's findings, one by one, beside what was measured."""
+    """Sentences on the paper's findings, with our measurements."""
     said = []
     for name, (_, other, *_) in MODELS.items():
         prefix = f"{name}/full/{solver}/"
@@ -220,9 +220,9 @@ def section(results: Results, solver: str, iterations: int, seed: int) -> str:
             "the paper's rule, L-BFGS at stationarity.",
             table(results, seeds),
             "\n".join(f"- {line}" for line in findings(results, solver, seeds, iterations, seed)),
-            "The paper finds no difference between the objectives of full and app for r > 15. How large its square is, "
-            "it does not say; ours is [-2, 2]². By how much the best objective of rank r (greedily pivoted) is above "
-            "that of the full kernel:",
+            "The paper finds no difference between the objectives of full and app for r > 15. It does not say how "
+            "large its square is; ours is [-2, 2]². Excess of the best objective of rank r (greedily pivoted "
+            "landmarks) over that of the full kernel:",
             square_table(results, seeds),
         ]
     )
@@ -232,7 +232,7 @@ def main() -> None:
     chosen = options(
         __doc__.splitlines()[0],
         trials=10,
-        iterations={"type": int, "default": 1000, "help": "how far the paths of the iteration go"},
+        iterations={"type": int, "default": 1000, "help": "iterations of the paths"},
     )
     results = Results(ITEM, chosen.folder, chosen.fresh)
     results.run(jobs(range(chosen.seed, chosen.seed + chosen.trials), chosen.iterations))

@@ -1,9 +1,9 @@
-"""The paper's figure on xor with a tenth of the labels flipped: nine systems, and a claim put to the test.
+"""The paper's figure on xor with a tenth of the labels flipped: nine systems, and a test of the paper's claim.
 
 Run: PYTHONPATH=benchmarks python -m paper.figure_xor_robust [--solver dca] [--trials 20]
-The flips are scattered as in the paper, or most of those in the upper right corner are made there. On the latter the
-claim is put to the test that UniSVM is not misled where MS-SVM and the re-weighted L2SVM are, for the same model: with
-the rank that the paper gives UniSVM only, with the full kernel for all, and with that low rank for the others too.
+The flips are scattered as in the paper, or concentrated in the upper right corner. The latter tests the claim that
+UniSVM is not misled where MS-SVM and the re-weighted L2SVM are, for the same model: with the low rank for UniSVM alone,
+as in the paper, with the full kernel for all, and with the low rank for all.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Data(NamedTuple):
 
 
 def make(layout: str, seed: int) -> Data:
-    """Scattered flips, or as many of which a part fills the corner."""
+    """Data with scattered flips, or with as many of which a part fills the corner."""
     half_side, part = LAYOUTS[layout]
     X, y, flipped, X_test, y_test = xor.make(xor.SIZE, seed, xor.SHARE_FLIPPED if part is None else 0.0)
     rng = np.random.RandomState(seed + 1_000_000)
@@ -69,7 +69,7 @@ def make(layout: str, seed: int) -> Data:
 
 
 class LowRankKernel:
-    """k(x, B) k(B, B)⁻¹ k(B, z), the kernel that UniSVM-app really works with."""
+    """k(x, B) k(B, B)⁻¹ k(B, z), the kernel of UniSVM-app."""
 
     def __init__(self, landmarks: np.ndarray):
         self.landmarks = landmarks
@@ -87,7 +87,7 @@ def on_low_rank(make_model: Callable[..., Any], solver: str, data: Data):
 
 
 def systems() -> dict[str, tuple[Callable[[Data], Any], str | None]]:
-    """How each is built, and the name of the loss whose objective it is judged by."""
+    """Every system by name: its builder, and the name of the loss of its objective."""
     of = {pair.comparator: pair.loss for pair in PAIRS}
     found: dict[str, tuple[Callable[[Data], Any], str | None]] = {
         "L1SVM": (lambda data: xor.l1svm(xor.SIZE), None),
@@ -137,7 +137,7 @@ def jobs(seeds: range) -> Iterator[tuple[str, Callable]]:
 
 
 def panels(solver: str) -> dict[str, str]:
-    """The nine systems of the figure, and what to call them."""
+    """The nine systems of the figure, with their titles."""
     plain = {name: name for name in ("L1SVM", "L2SVM", *xor.ROBUST_PROGRAMS)}
     return plain | {f"UniSVM-app {name} {solver}": f"UniSVM, {name}" for name in xor.ROBUST_LOSSES}
 
@@ -158,7 +158,7 @@ def picture(results: Results, layout: str, solver: str, seed: int, file: Path) -
 
 
 def claim_picture(results: Results, solver: str, seed: int, file: Path) -> None:
-    """The same two models, each solved in four ways."""
+    """Draw the same two models, each solved in four ways."""
     data = make(CORNER, seed)
     figure, axes = plt.subplots(len(PAIRS), 4, figsize=(14, 4.1 * len(PAIRS)), layout="constrained")
     for row, pair in zip(axes, PAIRS, strict=True):
@@ -184,22 +184,22 @@ def section(results: Results, solver: str) -> str:
             "### Scattered flips",
             f"![scattered flips]({ITEM}_scattered.png)",
             panel_table(verdicts, panels(solver), SCATTERED),
-            "### As many flips, but the upper right corner is full of them",
+            "### As many flips, concentrated in the upper right corner",
             f"In the paper's picture outliers dominate the upper right corner by chance. Here {CORNER_WRONG:.0%} of "
-            f"the rows there (a square of {LAYOUTS[CORNER].corner:.0%} of the side) are wrong, and the other flips lie "
+            f"the rows there (a square of {LAYOUTS[CORNER].corner:.0%} of the side) are wrong, and the other flips are "
             "elsewhere.",
             f"![flips in a corner]({ITEM}_corner.png)",
             panel_table(verdicts, panels(solver), CORNER),
             "### The claim",
-            "The paper: the same model, solved by UniSVM, is not misled by outliers that dominate locally, where "
-            "MS-SVM and the re-weighted L2SVM are, since UniSVM finds a better local minimum. But the paper's UniSVM "
-            f"has a kernel of rank {xor.LOW_RANK} and the others the full one. Below each is also given the other's "
-            "kernel. Accuracies on clean rows of corners of two sizes, in squares of two sizes; the objective is that "
-            "of the model, λ‖f‖² plus the mean loss of the training rows, for the first of them.",
+            "The paper claims that UniSVM is not misled by outliers that dominate locally, where MS-SVM and the "
+            "re-weighted L2SVM are, since UniSVM finds a better local minimum of the same model. But the paper's "
+            f"UniSVM has a kernel of rank {xor.LOW_RANK} and the others the full one. Below, each is also given the "
+            "other's kernel. The table has accuracies on clean rows in corners of two sizes, in squares of two sizes. "
+            "The objective is λ‖f‖² plus the mean loss of the training rows, for the first corner.",
             f"![the same model in four ways]({ITEM}_claim.png)",
             claim_table(verdicts),
-            "The first minus the second, as means over the four corners and the two models; better, worse, lower and "
-            "higher by more than two standard errors:",
+            "Differences of the first system from the second, as means over the four corners and the two models. A "
+            "case is better, worse, lower or higher if its difference is above two standard errors:",
             comparison_table(verdicts),
             "\n".join(f"- {line}" for line in verdicts.sentences()),
         ]

@@ -1,4 +1,4 @@
-"""Build docs/paper.md from what the scripts left in docs/paper. Run: PYTHONPATH=benchmarks python -m paper.page"""
+"""Build docs/paper.md from the sections in docs/paper. Run: PYTHONPATH=benchmarks python -m paper.page"""
 
 from __future__ import annotations
 
@@ -27,21 +27,22 @@ def build(folder: Path) -> str:
     """The page, of the sections that are there."""
     parts = [
         "# The paper, reproduced",
-        'Zhou and Zhou, "Unified SVM Algorithm Based on LS-DC Loss". Every section is written by the script of its '
-        "name under `benchmarks/paper/`; `make paper` runs the quick set, `make paper-full` all. `--solver dca` is the "
-        "paper's Algorithm 1 with greedily pivoted landmarks and its stopping rule; `lbfgs` is the library's default.",
+        'The figures and tables of Zhou and Zhou, "Unified SVM Algorithm Based on LS-DC Loss", with published figures '
+        "next to ours. `make paper` runs a quick part, and `make paper-full` runs all. Every section is written by the "
+        "script of its name under `benchmarks/paper/`. `--solver dca` is the paper's Algorithm 1 with greedily pivoted "
+        "landmarks and its stopping rule; `lbfgs` is the library's default.",
     ]
     machines = [load(path)["machine"] for path in sorted(folder.glob(f"*{SUFFIX}"))]
     if any(machines):
         used = " and ".join(sorted({machine["processor"] for machine in machines if machine}))
         parts.append(
-            f"Measured on {used}, with one or two threads and some of it while other work was going on: what a system "
-            "takes beside another one of the same table says more than the seconds themselves."
+            f"Measured on {used}, with one or two threads, partly while other work was running: ratios of times within "
+            "a table are more reliable than the seconds themselves."
         )
     for name in ORDER:
         path = folder / f"{name}.md"
         if path.exists():
-            # pictures lie in the folder, the page beside it
+            # pictures are in the folder, the page is next to it
             parts.append(path.read_text().strip().replace("](", f"]({folder.name}/"))
     return "\n\n".join(parts) + "\n"
 

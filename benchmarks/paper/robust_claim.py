@@ -1,4 +1,4 @@
-"""The paper's claim about outliers that cluster, judged from what `figure_xor_robust` measured."""
+"""The paper's claim about outliers that cluster, judged from the measurements of `figure_xor_robust`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paper.figures import SOLVER_NAMES, mean_and_deviation, seeds_of, values
 
 
 class Layout(NamedTuple):
-    """Where the flips are: half the side of the square, and the part of its side that a corner of them takes."""
+    """Place of the flips: half the side of the square, and the part of its side that a corner of them takes."""
 
     half_side: float
     corner: float | None
@@ -48,7 +48,7 @@ class Pair(NamedTuple):
         return f"UniSVM-{kind} {self.loss} {solver}"
 
     def systems(self, solver: str) -> dict[str, str]:
-        """Either algorithm with either kernel, and what to call it."""
+        """Either algorithm with either kernel, with their titles."""
         return {
             self.comparator: self.comparator,
             self.low_rank(solver): f"{self.comparator}, r = {xor.LOW_RANK}",
@@ -65,7 +65,7 @@ AS_RUN, BOTH_FULL, BOTH_LOW, CAUSE = (
     f"UniSVM against the comparator, both with the kernel of rank {xor.LOW_RANK}",
     f"the comparator with r = {xor.LOW_RANK} against itself with the full kernel",
 )
-#: what is compared with what, for a model and a solver
+#: the two systems of each comparison, for a model and a solver
 COMPARISONS = {
     AS_RUN: lambda pair, solver: (pair.unisvm("app", solver), pair.comparator),
     BOTH_FULL: lambda pair, solver: (pair.unisvm("full", solver), pair.comparator),
@@ -75,7 +75,7 @@ COMPARISONS = {
 
 
 class Count(NamedTuple):
-    """In how many cases the first is higher or lower by more than two standard errors, and by how much on average."""
+    """Cases in which the first is higher or lower by more than two standard errors, and the mean difference."""
 
     higher: int
     lower: int
@@ -94,7 +94,7 @@ class Verdicts:
         return values(self.results, f"{layout}/{system}/", self.seeds, name)
 
     def count(self, comparison: str, solvers: Iterable[str], name: str) -> Count:
-        """Over the corners, the models and these solvers."""
+        """Count over the corners, the models and these solvers."""
         means, errors = [], []
         for solver in solvers:
             for pair in PAIRS:
@@ -108,7 +108,7 @@ class Verdicts:
         return Count(int(above.sum()), int(below.sum()), len(means), float(np.mean(means)))
 
     def sentences(self) -> list[str]:
-        """What the claim comes to."""
+        """Sentences on the claim."""
         if len(self.seeds) < 2:
             return ["One trial decides nothing: run more."]
 
@@ -137,8 +137,8 @@ class Verdicts:
         ]
         if as_run.mean > 0 and full.mean < as_run.mean / 4:
             said.append(
-                f"So it takes the low rank: a function of rank {xor.LOW_RANK} hardly bends round a small cluster, "
-                "while with the full kernel UniSVM is misled as the others are."
+                f"So it takes the low rank: a function of rank {xor.LOW_RANK} cannot follow a small cluster closely, "
+                "while with the full kernel UniSVM is misled like the others."
             )
         return said
 

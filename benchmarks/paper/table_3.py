@@ -1,7 +1,7 @@
 """Table III: RMSE of six losses and LibSVM's SVR on Cadata, 3D-Spatial and Slice.
 
 Run: PYTHONPATH=benchmarks python -m paper.table_3 [--solver dca] [--trials 10] [--sets cadata ...]
-The scaling that gives the published figures of Cadata: columns and target to [-1, 1].
+Columns and target are scaled to [-1, 1], which gives the published figures of Cadata.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_ROWS_FOR_LIBSVM = 50_000
 
 
 def in_units(loss: losses.Loss, penalty: float, unit: float) -> tuple[losses.Loss, float]:
-    """The loss and λ that make our model, which divides the target by `unit`, the paper's, which does not.
+    """Loss and λ for which our model, which divides the target by `unit`, is the paper's, which does not.
 
     Losses of u² scale with unit², the others with unit; lengths in u shrink by unit and slopes in it grow.
     """
@@ -35,7 +35,7 @@ def in_units(loss: losses.Loss, penalty: float, unit: float) -> tuple[losses.Los
 
 
 def _in_units_too(settings: dict, unit: float) -> dict:
-    """The paper's rule stops by a change of the working response, which is divided by the unit as the target is."""
+    """Settings of a solver whose rule looks at a change of the working response, which is in units of the target."""
     if "solver" not in settings:
         return settings
     return settings | {"solver": replace(settings["solver"], change=settings["solver"].change / unit)}

@@ -22,7 +22,7 @@ SETS = ("covtype", "checkerboard3m")
 
 
 def measure(name: str, number: int, seed: int, solver: str) -> dict[str, float]:
-    """Fit in a process of its own."""
+    """Measurement of a fit in a process of its own."""
     command = [sys.executable, "-m", "paper.table_4", "--worker", json.dumps([name, number, seed, solver])]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

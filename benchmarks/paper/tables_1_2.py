@@ -1,7 +1,7 @@
 """Tables I and II: ten losses and LibSVM on Adult, Ijcnn, Shuttle and Vehicle, clean and with flipped labels.
 
 Run: PYTHONPATH=benchmarks python -m paper.tables_1_2 [--solver dca] [--trials 10] [--sets adult ijcnn ...]
-A set whose files are not there is left out, with a word on where they are to be had.
+A set whose files are missing is left out, with a note on where to find them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ SETS = ("adult", "ijcnn", "shuttle", "vehicle")
 TITLES = {"clean": "Table I: clean labels", "flipped": "Table II: a fifth of the training labels flipped"}
 #: the paper's pivoted Cholesky stops early, while randomly pivoted landmarks are as many as the paper allows
 SETTINGS = {"lbfgs": SOLVERS["lbfgs"] | {"rank_tol": 0.0}, "dca": SOLVERS["dca"]}
-#: what the acceptance of a cell is measured by
+#: points by which a cell may differ from the published one
 CLOSE = 0.3
-#: what is changed, one at a time, to see what a cell that is not close hangs on
+#: changes, one at a time, that may explain a cell that is not close
 VARIANTS = {
     "randomly pivoted landmarks": {"landmarks": "rpcholesky"},
     "even landmarks": {"landmarks": "uniform"},
@@ -74,12 +74,12 @@ def timed(model, X, y, data: datasets.PaperSet) -> dict[str, float]:
 
 
 def jobs(sets: list[str], solver: str, seeds: range, libsvm_trials: int) -> Iterator[tuple[str, Callable]]:
-    # trials are the outer loop, so that a stopped run has a whole table
+    # trials are the outer loop, so that an interrupted run has a complete table
     for trial, seed in enumerate(seeds):
         for name in sets:
             data = load(name)
             for kind in TITLES:
-                # LibSVM has no chance in it but the flips
+                # only the flips of LibSVM are random
                 if trial < (libsvm_trials if kind == "flipped" else min(libsvm_trials, 1)):
                     yield f"{kind} {name} libsvm {seed}", partial(libsvm, data, kind, seed)
                 for number in range(len(CLASSIFICATION_LOSSES)):
@@ -134,7 +134,7 @@ def variant_of(name: str, kind: str, seed: int, number: int, system: str, change
 
 
 def explained(results: Results, sets: list[str], solver: str, seed: int) -> str:
-    """What cells that are not close hang on: the flips, the landmarks, or where the iteration stops."""
+    """Table of causes for the cells that are not close: the flips, the landmarks, or the end of the iteration."""
     far = outside(results, sets, solver)
     if not far:
         return ""
@@ -159,8 +159,8 @@ def explained(results: Results, sets: list[str], solver: str, seed: int) -> str:
         rows.append([*row, max(moved, key=lambda what: moved[what])])
     header = ["cell", "published", "our trials, with other flips each", *VARIANTS, "moved most by"]
     return (
-        "### What the cells further off hang on\n\nOne thing is changed at a time, in the first trial: what moves a "
-        "cell by more than it is off is enough to explain it.\n\n" + markdown(header, rows)
+        "### Causes of the larger differences\n\nOne thing is changed at a time, in the first trial. A change that "
+        "moves a cell by more than its difference is enough to explain it.\n\n" + markdown(header, rows)
     )
 
 
@@ -191,10 +191,11 @@ def main() -> None:
     for kind, title in TITLES.items():
         written, near, all_cells = table(results, kind, shown, chosen.solver)
         text.append(
-            f"### {title}\n\nAccuracy in percent, mean and deviation over the trials; seconds are ours.\n\n{written}"
+            f"### {title}\n\nAccuracy in per cent, mean and standard deviation over the trials; seconds are ours.\n\n"
+            f"{written}"
         )
         close, count = close + near, count + all_cells
-    text.append(f"{close} of the {count} cells of our ten losses lie within {CLOSE} points of the published mean.")
+    text.append(f"{close} of the {count} cells of our ten losses are within {CLOSE} points of the published mean.")
     if chosen.solver == "dca":
         text.append(explained(results, shown, chosen.solver, chosen.seed))
     write_section(f"{ITEM}_{chosen.solver}", chosen.folder, "\n\n".join(text))

@@ -28,7 +28,7 @@ ROBUST_LOSSES = {
     "loss (2, 2, 2)": losses.Feng(a=A),
     "loss (2, 2, 4)": losses.Saturating(a=A, b=2, c=4),
 }
-#: robust SVMs that solve quadratic programs, and the classes that do it
+#: robust SVMs that solve quadratic programs, and their classes
 ROBUST_PROGRAMS: dict[str, Callable[..., Any]] = {
     "robust L1SVM": RampSVM,
     "MS-SVM": MultiStageSVM,
@@ -42,7 +42,7 @@ def settings(m: int) -> dict[str, float]:
 
 
 def unisvm(loss, m: int, rank: int | None, solver: str, /, **more: Any) -> UniSVMClassifier:
-    """The paper's model; the rank is what was asked for, whatever trace is left out."""
+    """The paper's model, with this rank whatever trace is left out."""
     fixed = {"rank": rank, "rank_tol": 0, "fit_intercept": False, "random_state": 0}
     return UniSVMClassifier(loss, **{**settings(m), **fixed, **SOLVERS[solver], **more})
 
@@ -56,7 +56,7 @@ def l2svm(m: int) -> L2SVM:
 
 
 def make(m: int, seed: int, share: float = 0.0, n_test: int | None = None):
-    """Training rows, of whose labels a share is wrong, which of them are, and clean test rows."""
+    """Training rows with a share of wrong labels, the indices of these, and clean test rows."""
     rng = np.random.RandomState(seed)
     X, y = make_xor(m, random_state=rng)
     X_test, y_test = make_xor(n_test or m, random_state=rng)
@@ -65,12 +65,12 @@ def make(m: int, seed: int, share: float = 0.0, n_test: int | None = None):
 
 
 def accuracy(model, X, y) -> float:
-    """In per cent."""
+    """Accuracy in per cent."""
     return 100 * float(model.score(X, y))
 
 
 def objective(model, value: Callable[[np.ndarray], np.ndarray], X, y, kernel=None) -> float:
-    """λ‖f‖² + mean ψ(1 − y f(x)) of any of these models; the gaussian kernel if no other is given."""
+    """λ‖f‖² + mean ψ(1 − y f(x)) of any of these models, with the RBF kernel if no other is given."""
     points = model.support_vectors_ if isinstance(model, SVC) else model.landmark_vectors_
     matrix = rbf_kernel(points, gamma=GAMMA) if kernel is None else kernel(points, points)
     beta = np.ravel(model.dual_coef_)
@@ -78,7 +78,7 @@ def objective(model, value: Callable[[np.ndarray], np.ndarray], X, y, kernel=Non
 
 
 def draw_boundary(ax, model, X, y, flipped=()) -> None:
-    """The rows, with wrong labels as crosses, and the boundary as a curve; the true one is dotted."""
+    """Draw the rows, with wrong labels as crosses, and the boundary as a curve; the true one is dotted."""
     reach = 1.02 * np.abs(X).max()
     ticks = np.linspace(-reach, reach, 161)
     grid = np.stack(np.meshgrid(ticks, ticks), axis=-1)

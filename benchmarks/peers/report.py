@@ -27,10 +27,10 @@ def write(folder: Path, machine: dict, results: list[dict]) -> None:
     ]
     parts = [
         "# unisvm compared with its peers",
-        "Time, accuracy and memory of unisvm, of other kernel machines and of LightGBM on the same rows. Kernel machines "
-        "have the same parameters. Written by `make bench` from [results.json.gz](results.json.gz).",
-        "Every run is a process of its own with the same number of threads. Libraries are warmed up on 1,000 rows first. "
-        "Repeats are interleaved, and tables show their median.",
+        "Time, accuracy and memory of unisvm, of other kernel machines and of LightGBM on the same rows. Kernel "
+        "machines have the same parameters. Written by `make bench` from [results.json.gz](results.json.gz).",
+        "Every run is a process of its own with the same number of threads. Libraries are warmed up on 1,000 rows "
+        "first. Repeats are interleaved, and tables show their median.",
         _machine_text(machine),
         "## Claims\n\n"
         + _claims_text(table)

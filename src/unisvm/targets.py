@@ -6,7 +6,7 @@ are those of a fitted estimator that say what its columns mean.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -47,26 +47,6 @@ class TrainingTargets(NamedTuple):
     units: TargetUnits
 
 
-class BlockEncoder(Protocol):
-    """Encodes the targets of one block of rows; it is sent to where the block is."""
-
-    def __call__(self, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
-
-    def units(self, n_columns: int) -> TargetUnits: ...
-
-
-class TargetEncoder(Protocol):
-    """Turns y into training targets and back."""
-
-    def encode(
-        self, y: np.ndarray, weights: np.ndarray, dtype: np.dtype, reference: Attributes | None = None
-    ) -> tuple[TrainingTargets, Attributes]:
-        """Training targets and attributes; `reference` are the attributes of a set of which these rows are a part."""
-
-    def encode_blocks(self, blocks: Any) -> tuple[BlockEncoder, Attributes]:
-        """Encoder for each block, and attributes."""
-
-
 # ------------------------------------------------------------------ labels
 
 
@@ -85,6 +65,7 @@ class SignEncoder:
     def encode(
         self, y: np.ndarray, weights: np.ndarray, dtype: np.dtype, reference: Attributes | None = None
     ) -> tuple[TrainingTargets, Attributes]:
+        """Training targets and attributes; `reference` are the attributes of a set of which these rows are a part."""
         weights = self._times_class_weights(weights, y, self._class_weight)
         classes = _classes_of(y, weights) if reference is None else reference["classes_"]
         signs = signs_of(y, classes, dtype)
@@ -92,6 +73,7 @@ class SignEncoder:
         return TrainingTargets(signs, weights, units), {"classes_": classes, "_multilabel": y.ndim == 2}
 
     def encode_blocks(self, blocks: Any) -> tuple[_BlockSigns, Attributes]:
+        """Function that encodes the targets of a block where it is, and attributes."""
         found = blocks.map_targets(_labels_of_block)
         if found[0].counts is None:
             entries = np.unique(np.concatenate([block.labels for block in found]))
@@ -223,11 +205,13 @@ class TargetScaler:
     def encode(
         self, y: np.ndarray, weights: np.ndarray, dtype: np.dtype, reference: Attributes | None = None
     ) -> tuple[TrainingTargets, Attributes]:
+        """Training targets and attributes; `reference` are the attributes of a set of which these rows are a part."""
         targets = as_columns(y)
         scaled = self._scaled(*location_and_scale(targets, weights))
         return TrainingTargets(scaled.values(targets), weights, scaled.units()), scaled.attributes(y.ndim)
 
     def encode_blocks(self, blocks: Any) -> tuple[_BlockScaler, Attributes]:
+        """Function that encodes the targets of a block where it is, and attributes."""
         scaled = self._scaled(*location_and_scale_of_blocks(blocks))
         return scaled, scaled.attributes(blocks.map_targets(_n_dimensions)[0])
 
@@ -257,3 +241,7 @@ class _BlockScaler(NamedTuple):
 
 def _n_dimensions(y: np.ndarray, weights: np.ndarray) -> int:
     return y.ndim
+
+
+#: turns y into training targets, whole or block by block
+TargetEncoder = SignEncoder | TargetScaler

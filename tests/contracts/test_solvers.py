@@ -26,6 +26,9 @@ SOLVERS = {
     "user's": GradientDescent(),
 }
 every_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS.keys())
+# the rule of the paper says nothing of stationarity
+WITH_RULES = SOLVERS | {"dca by change": DCA(stop="change", change=1e-2)}
+every_solver_and_rule = pytest.mark.parametrize("solver", WITH_RULES.values(), ids=WITH_RULES.keys())
 
 
 def problem_of(loss="logistic", task="classification", *, intercept=True, **options):
@@ -218,7 +221,7 @@ def test_a_callback_that_returns_nothing_changes_nothing(solver):
     assert_same(solve(solver, problem, callback=lambda history, state: None), solve(solver, problem))
 
 
-@every_solver
+@every_solver_and_rule
 @pytest.mark.parametrize("loss", ["logistic", "saturating"])
 def test_resumes_from_any_iteration(solver, loss):
     problem, states = problem_of(loss), []
@@ -233,7 +236,7 @@ def test_resumes_from_any_iteration(solver, loss):
         assert (np.diff(resumed.history.seconds) >= 0).all()
 
 
-@every_solver
+@every_solver_and_rule
 def test_a_state_stays_as_it_was_offered(solver):
     problem, states = problem_of(), []
 

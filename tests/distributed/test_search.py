@@ -5,9 +5,9 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import make_moons
+from sklearn.datasets import make_blobs, make_moons
 
-from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressorCV, model_selection
+from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressorCV, datasets, model_selection
 
 X, y = make_moons(600, noise=0.2, random_state=0)
 LABELS = np.array(["left", "right"])[y]
@@ -44,6 +44,16 @@ def test_many_rows_are_sampled_and_all_are_refitted(monkeypatch):
     alone = UniSVMClassifier(search.loss_, C=search.C_, gamma=search.gamma_, rank=30, random_state=0).fit(X, LABELS)
     assert search.best_estimator_.objective_ <= alone.objective_ + 1e-3
     assert search.score(X, LABELS) > 0.95
+
+
+def test_rows_on_dask_are_never_suspects():
+    rows, clean = make_blobs(600, centers=3, random_state=0)
+    wrong, _ = datasets.flip_labels(clean, 0.3, random_state=0)
+    model = UniSVMClassifierCV("squared_hinge", Cs=[1.0], gammas=[1.0], rank=30, random_state=0)
+    assert len(model.fit(rows, wrong).suspects_) > 0
+    model.fit(*collections(rows, wrong))
+    assert model.suspects_.tolist() == []
+    assert model.best_estimator_.C == model.C_
 
 
 def test_names_and_targets_of_a_frame():

@@ -7,12 +7,10 @@ import sys
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from unisvm import UniSVMClassifier, UniSVMRegressor
-from unisvm.rows.mapped import DenseRows, Pages, SparseRows
 
 X, y = make_classification(500, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=0)
 SETTINGS = {"rank": 40, "random_state": 0}
@@ -27,44 +25,6 @@ def mapped(tmp_path):
         return np.load(tmp_path / "mapped.npy", mmap_mode=mode)
 
     return make
-
-
-# ------------------------------------------------------------------ rows that stay in their file
-
-
-@pytest.mark.usefixtures("small_reads")
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
-def test_dense_rows_are_those_of_the_array(mapped, order, dtype):
-    array = np.asarray(10 * np.hstack([X, X, X]), dtype=dtype, order=order)
-    rows = DenseRows(mapped(array))
-    expected = array.astype(np.float32 if dtype == np.float32 else np.float64)
-    numbers = np.random.RandomState(0).permutation(500)[:321]
-    for part in (slice(0, 500), slice(17, 18), slice(490, 600), slice(5, 5), numbers, np.arange(500), numbers[:1]):
-        np.testing.assert_array_equal(rows[part], expected[part])
-        assert rows[part].dtype == expected.dtype
-        assert Pages.of(rows[part]) is None
-    np.testing.assert_array_equal(np.concatenate(list(rows.blocks())), expected)
-    np.testing.assert_array_equal(rows[numbers, numbers % 18], expected[numbers, numbers % 18])
-    chosen = np.sort(numbers)
-    some = rows.take(chosen)
-    np.testing.assert_array_equal(some[100:200], expected[chosen][100:200])
-    np.testing.assert_array_equal(some[np.array([5, 2, 300])], expected[chosen][[5, 2, 300]])
-
-
-@pytest.mark.usefixtures("small_reads")
-@pytest.mark.parametrize("base", [0, 1])
-def test_sparse_rows_are_those_of_the_matrix(tmp_path, base):
-    matrix = sparse.random(300, 50, density=0.1, format="csr", random_state=0)
-    arrays = []
-    for name, array in (("data", matrix.data), ("indices", matrix.indices + base), ("indptr", matrix.indptr)):
-        np.save(tmp_path / f"{name}.npy", array)
-        arrays.append(np.load(tmp_path / f"{name}.npy", mmap_mode="r"))
-    rows = SparseRows(*arrays, 50, base)
-    numbers = np.random.RandomState(0).randint(300, size=200)
-    for part in (slice(0, 300), slice(17, 18), slice(290, 400), numbers, numbers[:1]):
-        np.testing.assert_array_equal(rows[part].toarray(), matrix[part].toarray())
-    np.testing.assert_array_equal(rows.take(numbers)[3:100].toarray(), matrix[numbers[3:100]].toarray())
 
 
 # ------------------------------------------------------------------ fit and predict

@@ -109,7 +109,7 @@ class Blocks:
         rows = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.concatenate(X)
         return indices, rows, np.concatenate(y), np.concatenate(weights)
 
-    def store(self, encode: Callable[..., tuple[np.ndarray, np.ndarray]], n_threads: int) -> DaskRows:
+    def store(self, encode: Any, n_threads: int) -> DaskRows:
         """Store of the rows of positive weight; `encode(y, weights)` gives training targets and weights of a block."""
         sent = send(encode)
         made = persist([task(_store, block, sent) for block in self._blocks])
