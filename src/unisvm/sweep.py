@@ -109,13 +109,12 @@ class _ColumnSums:
         arrays = features, y, weights, self.dual, self.intercept
         if compiled.sweep(self.loss_table, *arrays, self.is_margin, gradients, sums, self.columns):
             return
-        with_numpy = self._of_one_column if len(self.intercept) == 1 else self._of_columns
-        gradient, added = with_numpy(features, y, weights)
+        gradient, added = self._with_numpy(features, y, weights)
         where = slice(None) if len(self.columns) == len(gradients) else self.columns
         gradients[where] += gradient.T
         sums[:, where] += added
 
-    def _of_columns(self, features: np.ndarray, y: np.ndarray, weights: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _with_numpy(self, features: np.ndarray, y: np.ndarray, weights: Any) -> tuple[np.ndarray, np.ndarray]:
         f = decisions(features, self.dual, len(self.spec.loss_slices))
         intercept_gradients, risks = sums = np.empty((2, f.shape[1]))
         for loss, part in self.spec.loss_slices:
@@ -129,21 +128,6 @@ class _ColumnSums:
             np.multiply(derivative, y_part if self.is_margin else 1, out=u)
             intercept_gradients[part] = column_sums(u)
         return feature_gradient(features, f), sums
-
-    def _of_one_column(self, features: np.ndarray, y: np.ndarray, weights: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The same with vectors: each operation between the products is an occasion to wait for the interpreter's
-        lock, and takes most of its time for anything but arithmetic."""
-        ((loss, _),) = self.spec.loss_slices
-        y, weights = y[:, 0], None if weights is None else weights[:, 0]
-        u = np.dot(features, np.ascontiguousarray(self.dual[:, 0]))
-        u += self.intercept[0]
-        value, derivative = loss.value_and_derivative(residuals(u, y, self.is_margin))
-        risk = column_sums(weighted(value, weights))
-        derivative = weighted(derivative, weights)
-        if self.is_margin:
-            # written over the residuals, which are not needed any more
-            derivative = np.multiply(derivative, y, out=u)
-        return np.dot(derivative, features)[:, None], np.array([[column_sums(derivative)], [risk]])
 
 
 def residuals(f: np.ndarray, y: np.ndarray, is_margin: bool) -> np.ndarray:

@@ -13,17 +13,7 @@ from unisvm.kernels.laplacian import Laplacian
 from unisvm.kernels.products import Linear, Polynomial, Sigmoid
 from unisvm.kernels.rbf import RBF
 
-__all__ = [
-    "RBF",
-    "Function",
-    "Kernel",
-    "Laplacian",
-    "Linear",
-    "Polynomial",
-    "Precomputed",
-    "Sigmoid",
-    "get",
-]
+__all__ = ["RBF", "Function", "Kernel", "Laplacian", "Linear", "Polynomial", "Precomputed", "Sigmoid", "get"]
 
 NAMES = ("linear", "rbf", "laplacian", "poly", "sigmoid", "precomputed")
 
