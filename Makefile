@@ -5,7 +5,7 @@ PYTHON := $(VENV)/bin/python
 export UNISVM_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 
 #: what an installation is made from
-SOURCES := pyproject.toml setup.py $(wildcard src/unisvm/compiled/*.[ch])
+SOURCES := pyproject.toml setup.py src/unisvm/_version.py $(wildcard src/unisvm/compiled/*.[ch])
 #: what is checked with mypy's strict settings: the walk of a fit and what it is made of
 STRICT := $(addprefix src/unisvm/,engine.py objective.py columns.py sweep.py solvers nystrom rows)
 #: installed one by one for the benchmark, which says which of them are missing

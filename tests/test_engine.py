@@ -1,4 +1,4 @@
-"""The walk of a fit, from rows to coefficients: the same as an estimator's, stage by stage, from any start."""
+"""A fit from rows to coefficients: the same as an estimator's, stage by stage, from any start."""
 
 from dataclasses import replace
 

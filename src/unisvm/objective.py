@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -83,7 +84,8 @@ class Objective:
 
     def on_sample(self, sample: Sample, basis: Basis) -> Objective:
         """The objective over the rows of a sample, whose features have this basis."""
-        return Objective(sample.rows, sample.features, basis, self.spec, self.is_margin, self.mean)
+        spec = replace(self.spec, totals=np.full(self.n_columns, sample.rows.total_weight))
+        return Objective(sample.rows, sample.features, basis, spec, self.is_margin, self.mean)
 
     @property
     def n_columns(self) -> int:

@@ -97,7 +97,7 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A loss with its parameters, and what is known of it from elsewhere."""
+    """A loss with its parameters, its formula and its kinks."""
 
     name: str
     loss: losses.Loss
@@ -111,8 +111,8 @@ class Case:
 
     @property
     def kinks(self) -> np.ndarray:
-        known = KINKS[self.name](**self.loss.get_params()) if self.name in KINKS else ()
-        return np.array(known, dtype=float)
+        kinks = KINKS[self.name](**self.loss.get_params()) if self.name in KINKS else ()
+        return np.array(kinks, dtype=float)
 
     def away_from_kinks(self, u):
         return u[(np.abs(u[:, None] - self.kinks) > 0.01).all(axis=1)]

@@ -35,13 +35,13 @@ def test_attributes(task):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: repr(case.loss))
-def test_every_known_loss_is_found_again(case):
-    known = case.loss
-    loss = losses.custom(known.value, known.derivative, task="both")
-    assert pytest.approx(known.A, rel=1e-3) == loss.A
-    assert loss.is_convex == known.is_convex
-    assert loss.has_jumps == known.has_jumps
-    assert loss.bound == pytest.approx(known.bound, rel=1e-6)
+def test_every_registered_loss_is_found_again(case):
+    registered = case.loss
+    loss = losses.custom(registered.value, registered.derivative, task="both")
+    assert pytest.approx(registered.A, rel=1e-3) == loss.A
+    assert loss.is_convex == registered.is_convex
+    assert loss.has_jumps == registered.has_jumps
+    assert loss.bound == pytest.approx(registered.bound, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -204,12 +204,12 @@ def test_in_the_classifier(solver):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))
     y = np.where(X[:, 0] * X[:, 1] > 0, "same", "opposite")
-    known = losses.get("saturating")
-    own = losses.custom(known.value, known.derivative, task="classification")
+    registered = losses.get("saturating")
+    made = losses.custom(registered.value, registered.derivative, task="classification")
     options = {"C": 10.0, "solver": solver, "tol": 1e-6, "random_state": 0, "rank": 20}
-    model = UniSVMClassifier(own, **options).fit(X, y)
+    model = UniSVMClassifier(made, **options).fit(X, y)
     assert model.score(X, y) > 0.9
-    expected = UniSVMClassifier(known, **options).fit(X, y)
+    expected = UniSVMClassifier(registered, **options).fit(X, y)
     assert model.decision_function(X) == pytest.approx(expected.decision_function(X), abs=1e-2)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-6)
     assert clone(model).fit(X, y).objective_ == pytest.approx(model.objective_, rel=1e-9)
@@ -220,8 +220,8 @@ def test_in_the_regressor():
     y = np.sin(2 * X.ravel())
     clean = y.copy()
     y[::10] += 8
-    own = losses.custom(lambda u: u**2 / (1 + u**2), lambda u: 2 * u / (1 + u**2) ** 2, task="regression")
-    model = UniSVMRegressor(own, C=100.0, random_state=0).fit(X, y)
+    made = losses.custom(lambda u: u**2 / (1 + u**2), lambda u: 2 * u / (1 + u**2) ** 2, task="regression")
+    model = UniSVMRegressor(made, C=100.0, random_state=0).fit(X, y)
     assert np.abs(model.predict(X) - clean).max() < 0.1
     # what least squares makes of such outliers
     plain = UniSVMRegressor(losses.custom(square, twice, task="both"), C=100.0, random_state=0).fit(X, y)

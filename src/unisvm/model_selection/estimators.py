@@ -70,8 +70,9 @@ scratch_dir, n_jobs, verbose, random_state
     Attributes
     ----------
     best_params_ : dict
-        C, gamma and loss of the best cell, and its kernel if there were several to choose from. They are also ``C_``,
-        ``gamma_``, ``loss_`` and ``kernel_``.
+        C, gamma and loss of the best cell, and its kernel if there were several to choose from.
+    C_, gamma_, loss_, kernel_
+        The same, one by one.
     best_score_ : float
     best_index_ : int
     best_estimator_ : UniSVMClassifier
@@ -83,6 +84,10 @@ scratch_dir, n_jobs, verbose, random_state
         Scores of all cells in the layout of `GridSearchCV`. The times are a cell's share of its batch.
     oof_decision_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
         Decisions of the best cell on the rows that its folds left out, fitted without suspects if the refit is.
+    calibration_ : Calibration
+        The curve from decisions to probabilities, one for each column.
+    searched_rows_ : ndarray of int
+        For rows on Dask, the indices of those that were searched on.
     classes_ : ndarray
     n_splits_ : int
     scorer_ : callable
@@ -259,7 +264,7 @@ n_jobs, verbose, random_state
     oof_decision_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
         Predictions of the best cell for the rows that its folds left out.
     best_params_, best_score_, best_index_, cv_results_, C_, gamma_, loss_, kernel_, n_splits_, scorer_, \
-refit_time_, n_iter_
+refit_time_, n_iter_, searched_rows_
         As in `UniSVMClassifierCV`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str

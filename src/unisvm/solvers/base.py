@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from time import perf_counter
@@ -12,6 +13,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from unisvm.objective import Objective
+from unisvm.parallel import blas_threads
 from unisvm.preconditioner import Coordinates, Majoriser, MajoriserCoordinates
 
 #: a solver's state as arrays by their names, from which it can resume
@@ -127,8 +129,9 @@ class Iteration(ABC):
 class Solver(Protocol):
     """A method that minimises the objective: an object with the method `begin`, such as one of the user's.
 
-    Two attributes are optional: ``needs_exact_majoriser = True`` asks for a majoriser of all rows instead of a sample,
-    and ``copies_of_features`` is how many m × r matrices the solver holds, features included (1 if it is absent).
+    Three attributes are optional: ``needs_exact_majoriser = True`` asks for a majoriser of all rows instead of a
+    sample, ``copies_of_features`` is how many m × r matrices the solver holds, features included (1 if it is absent),
+    and ``has_small_products = True`` says that matrix products between sweeps are too small for several threads.
 
     Examples
     --------
@@ -145,8 +148,13 @@ class Solver(Protocol):
     ...         self.stationarity = solvers.relative_decrease(z, self.value)
     ...         self.move = self.majoriser.to_weights(z, self.columns)
     >>> class GradientDescent:
+    ...     needs_exact_majoriser = True
     ...     def begin(self, objective, majoriser, start):
-    ...         return Descent(objective, majoriser, majoriser.least_squares(objective.correlate_targets()))
+    ...         weights = start.weights
+    ...         if weights is None:
+    ...             solutions = majoriser.least_squares(objective.correlate_targets())
+    ...             weights = solutions[:, : objective.n_columns]
+    ...         return Descent(objective, majoriser, weights)
     >>> X, y = make_moons(100, noise=0.1, random_state=0)
     >>> model = UniSVMClassifier("hinge", solver=GradientDescent()).fit(X, y)
     >>> bool(model.stationarity_ <= model.tol)
@@ -295,25 +303,27 @@ def minimise(
     state : State, optional
         A state that `callback` was offered: the iteration resumes from there.
     """
-    iteration = solver.begin(objective, majoriser, start)
-    if state is None:
-        result = Result.empty(iteration)
-    else:
-        state = _copied(state)
-        iteration.resume(state)
-        result = Result.from_state(state)
-    while len(iteration.columns) and len(result.history) < max_iter:
-        iteration.step()
-        result.update(iteration)
-        converged = iteration.converged(tol)
-        stalled = iteration.stalled() & ~converged
-        result.finish(iteration, converged, StopReason.CONVERGED)
-        result.finish(iteration, stalled, StopReason.PRECISION)
-        if (converged | stalled).any():
-            iteration.keep(~(converged | stalled))
-        if callback is not None and callback(result.history, lambda: _copied(iteration.state() | result.state())):
-            break
-    result.finish(iteration, np.ones(len(iteration.columns), dtype=bool), StopReason.MAX_ITER)
+    # threads that small products wake would spin on into the next sweep
+    with blas_threads(1) if getattr(solver, "has_small_products", False) else nullcontext():
+        iteration = solver.begin(objective, majoriser, start)
+        if state is None:
+            result = Result.empty(iteration)
+        else:
+            state = _copied(state)
+            iteration.resume(state)
+            result = Result.from_state(state)
+        while len(iteration.columns) and len(result.history) < max_iter:
+            iteration.step()
+            result.update(iteration)
+            converged = iteration.converged(tol)
+            stalled = iteration.stalled() & ~converged
+            result.finish(iteration, converged, StopReason.CONVERGED)
+            result.finish(iteration, stalled, StopReason.PRECISION)
+            if (converged | stalled).any():
+                iteration.keep(~(converged | stalled))
+            if callback is not None and callback(result.history, lambda: _copied(iteration.state() | result.state())):
+                break
+        result.finish(iteration, np.ones(len(iteration.columns), dtype=bool), StopReason.MAX_ITER)
     return result
 
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from unisvm.columns import unit_cost
 from unisvm.objective import Objective
-from unisvm.parallel import blas_threads
 from unisvm.preconditioner import Coordinates, MajoriserCoordinates
 from unisvm.solvers.base import Iteration, Start, State, relative_decrease
 
@@ -53,6 +52,7 @@ class LBFGS:
     #: any majoriser serves: it only shapes the steps
     needs_exact_majoriser: ClassVar[bool] = False
     copies_of_features: ClassVar[int] = 1
+    has_small_products: ClassVar[bool] = True
 
     memory: int = 10
 
@@ -61,8 +61,7 @@ class LBFGS:
         n_sweeps, weights = start.n_sweeps, start.weights
         if weights is None:
             n_sweeps += 2
-            with blas_threads(1):
-                weights, _ = best_least_squares(objective, majoriser)
+            weights, _ = best_least_squares(objective, majoriser)
         return BatchedLBFGS(objective, majoriser, weights, n_sweeps, start.coordinates, self.memory)
 
 
@@ -129,13 +128,10 @@ class BatchedLBFGS(Iteration):
         self.z = self._coordinates.from_weights(weights, self.columns)
 
     def take_weights(self, mask: np.ndarray) -> np.ndarray:
-        with blas_threads(1):
-            return self._coordinates.to_weights(self.z[:, mask], self.columns[mask])
+        return self._coordinates.to_weights(self.z[:, mask], self.columns[mask])
 
     def step(self) -> None:
-        # the solves between two sweeps are small, and threads that they wake would spin on into the next sweep
-        with blas_threads(1):
-            self._move(self._evaluate(self.z + self.length * self.direction))
+        self._move(self._evaluate(self.z + self.length * self.direction))
 
     def converged(self, tol: float) -> np.ndarray:
         bar = tol * self._caution[self.columns]
