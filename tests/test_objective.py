@@ -142,6 +142,24 @@ def test_the_objective_over_a_sample_of_all_rows_is_the_same(name, task, interce
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize(("name", "task"), SOME)
+@with_or_without_intercept
+def test_the_risk_over_a_sample_is_a_mean_over_its_rows(name, task, intercept):
+    problem = Problem(name, task, intercept=intercept)
+    # landmarks that are points: the weights of the sample are counts, and their sum is not that of all rows
+    gram = sampled_gram(problem.rows, problem.map, problem.features, 40, np.random.RandomState(0))
+    assert gram.weights.sum() < problem.weights.sum() / 2
+    small, P = problem.objective.on_sample(gram.sample, Orthonormal()), problem.P[gram.indices]
+    W = problem.random_weights()
+    values, _ = small(W, problem.columns)
+    for j in problem.columns:
+        y, w = problem.y[gram.indices, j], W[:, j]
+        expected = naive.objective(
+            P, y, gram.weights, w, problem.loss, problem.penalty, problem.is_margin, problem.mean
+        )
+        assert values[j] == pytest.approx(expected, rel=1e-8)
+
+
 def test_curvature_is_a_share_of_the_most_that_is_allowed():
     problem = Problem("squared_hinge", intercept=False)
     W = np.zeros((problem.size, 3))
