@@ -34,7 +34,7 @@ def findings(tmp_path, files):
     [
         pytest.param({"losses.py": "x = 0\n" * 401}, ["losses.py:1 size"], id="long file"),
         pytest.param({"losses.py": f"@d\ndef f():\n{LONG_BODY}"}, ["losses.py:1 size"], id="long function"),
-        pytest.param({"engine.py": f"def fit():\n{LONG_DOCSTRING}"}, ["engine.py:1 size"], id="longer than a page"),
+        pytest.param({"losses.py": f"def f():\n{LONG_DOCSTRING}"}, ["losses.py:1 size"], id="long docstring"),
         pytest.param(
             {"compiled/a.c": "int a;\n\nstatic int f(void)\n{\n" + '    /* } */ g("{");\n' * 58 + "}\n"},
             ["compiled/a.c:3 size"],
@@ -89,7 +89,7 @@ def test_allowed(tmp_path):
         "_checks.py": "",
         "losses/__init__.py": "from unisvm.losses.base import Loss\n",
         "losses/base.py": "from unisvm._checks import a\nfrom unisvm.losses import _b\nclass Loss: ...\n",
-        "losses/_b.py": f"def f(x):\n{LONG_DOCSTRING}    import pandas\n    return dict(vars(x)), x._replace(a=0)\n",
+        "losses/_b.py": "def f(x):\n    import pandas\n    return dict(vars(x)), x._replace(a=0)\n",
         "kernels.py": "class A:\n    def __init__(self):\n        self._a = 0\n\n\ndef f(a):\n"
         "    return a._a, a.__dict__\n",
         "compiled/a.c": "struct a {\n    int b;\n};\n\n#define F() \\\n    {\nint b[] = {\n" + "    0,\n" * 70 + "};\n",

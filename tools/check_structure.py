@@ -6,9 +6,8 @@
 
 The exit status is 1 if there is a finding. The rules, by their names in a finding:
 
-size       A file (.py, .c, .h) has at most 400 lines, a function at most 60. The lines of a function run from its first
-           decorator to its end, without its docstring, since docstrings in the style of scikit-learn are long; only the
-           functions of ONE_PAGE are counted with their docstrings.
+size       A file (.py, .c, .h) has at most 400 lines, a function at most 60, from its first decorator to its end,
+           docstring included.
 private    A module uses no private name of another module, neither imported nor as an attribute. An attribute belongs
            to another module if it is reached through an imported name, or through anything but `self` and `cls` while
            nothing in the file defines that name. A private module may be imported inside the package that it lies in.
@@ -35,7 +34,6 @@ from source_lines import (
     C_SUFFIXES,
     FUNCTIONS,
     c_functions,
-    docstring_lines,
     python_functions,
     source_files,
     table_of_source_lines,
@@ -79,9 +77,6 @@ OPTIONAL = {"dask", "distributed", "matplotlib", "onnx", "pandas", "piqp", "pola
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
 
-#: functions that are read on one page, docstring and all
-ONE_PAGE = {("unisvm.engine", "fit")}
-
 #: spelled like private names, but offered by every NamedTuple
 OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
 
@@ -109,10 +104,8 @@ def check_size(tree: Path, modules: dict[str, Module]) -> Iterator[Finding]:
                 yield Finding(path, lines[0], "size", f"a function of {len(lines)} lines, at most {MAX_FUNCTION_LINES}")
     for module in modules.values():
         for node, lines in python_functions(module.syntax):
-            on_one_page = (module.name, node.name) in ONE_PAGE
-            n_lines = len(lines) - (0 if on_one_page else len(docstring_lines(node)))
-            if n_lines > MAX_FUNCTION_LINES:
-                message = f"{node.name} has {n_lines} lines, at most {MAX_FUNCTION_LINES}"
+            if len(lines) > MAX_FUNCTION_LINES:
+                message = f"{node.name} has {len(lines)} lines, at most {MAX_FUNCTION_LINES}"
                 yield Finding(module.path, lines[0], "size", message)
 
 

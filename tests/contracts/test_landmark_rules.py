@@ -155,7 +155,7 @@ def test_fit_on_few_or_equal_rows(rule, kernel, m):
         model = UniSVMClassifier(kernel=kernel, rank=rank, landmarks=rule, random_state=0)
         if kernel == "precomputed" and isinstance(rule, Midpoints):
             # a point is the index of a column there
-            with pytest.raises(ValueError, match="an array of row numbers"):
+            with pytest.raises(ValueError, match="an array of row indices"):
                 model.fit(X, np.arange(m) % 2)
             continue
         model.fit(X, np.arange(m) % 2)

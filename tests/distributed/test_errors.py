@@ -125,7 +125,7 @@ def test_rows():
     refused("Dask array or DataFrame, got", rows=db.from_sequence([1]), error=TypeError)
     refused("Dask array or DataFrame, got Delayed", rows=delayed(X), error=TypeError)
     numbers = np.array([0, 250])
-    refused("row numbers from 0 to 199", model=UniSVMClassifier(landmarks=numbers))
+    refused("row indices from 0 to 199", model=UniSVMClassifier(landmarks=numbers))
     silent = np.where(np.arange(200) == 7, 0.0, 1.0)
     refused("rows of positive weight", weights=silent, model=UniSVMClassifier(landmarks=np.array([7, 9])))
 

@@ -199,7 +199,7 @@ PRECOMPUTED = {
     "not-square": (GRAM[:, :50], {}, ["square", "(60, 50)"]),
     "not-symmetric": (GRAM + np.triu(np.ones((60, 60)), 1), {}, ["symmetric"]),
     "indefinite": (-GRAM, {}, ["positive semidefinite", "eigenvalue", "Clip"]),
-    "points": (GRAM, {"landmarks": X[:5]}, ["landmarks must", "row numbers", "(5, 2)"]),
+    "points": (GRAM, {"landmarks": X[:5]}, ["landmarks must", "row indices", "(5, 2)"]),
     "out-of-range": (GRAM, {"landmarks": [0, 60]}, ["andmark", "0 to 59", "60"]),
 }
 

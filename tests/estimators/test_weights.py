@@ -87,7 +87,7 @@ def test_weight_zero_removes_a_row(cls, loss, target):
     removed = cls(loss, tol=1e-10, random_state=0).fit(X[keep], target[keep])
     np.testing.assert_allclose(values(left_out), values(removed), rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(left_out.landmark_vectors_, removed.landmark_vectors_)
-    # row numbers are those of the rows that were given
+    # row indices are those of the rows that were given
     np.testing.assert_array_equal(rows[left_out.landmarks_], left_out.landmark_vectors_)
 
 

@@ -144,7 +144,7 @@ class DaskRows:
         return self._gather(indices, lambda store, local: store.take(local))
 
     def take_given(self, row_indices: np.ndarray):
-        raise ValueError("Landmarks given by their row numbers must be rows of positive weight here.")
+        raise ValueError("Landmarks given by their row indices must be rows of positive weight here.")
 
     def take_weights(self, indices: np.ndarray) -> np.ndarray:
         return self._gather(indices, lambda store, local: store.take_weights(local))

@@ -56,6 +56,12 @@ def read(path: Path, y: Any, scratch_dir, names: list[str] | None = None) -> tup
     dtype = np.dtype(np.float32 if all(single) else np.float64)
 
     scratch = Scratch((n_rows, len(columns)), dtype, scratch_dir, f"The rows of {path}", "")
+    targets = _copy(pq, paths, columns, target, scratch)
+    return DenseRows(scratch.mapped(), columns, is_finite=True), y if target is None else np.concatenate(targets)
+
+
+def _copy(pq: Any, paths: list[Path], columns: list[str], target: str | None, scratch: Scratch) -> list[np.ndarray]:
+    """Targets, block by block; the other columns of all files are copied to the scratch file."""
     matrix = scratch.mapped(writeable=True)
     pages = Pages.of(matrix)
     length = int(np.clip(_BLOCK_BYTES // (8 * len(columns)), 1, 2**16))
@@ -69,7 +75,7 @@ def read(path: Path, y: Any, scratch_dir, names: list[str] | None = None) -> tup
             with _opened(pq, part) as file:
                 wanted = group if label is None else [*group, label]
                 for batch in file.iter_batches(length, columns=wanted, use_threads=False):
-                    block = np.empty((batch.num_rows, len(group)), dtype)
+                    block = np.empty((batch.num_rows, len(group)), scratch.dtype)
                     for j, name in enumerate(group):
                         block[:, j] = _values(part, batch, name)
                     _check_finite(part, block, group, low - start)
@@ -80,7 +86,7 @@ def read(path: Path, y: Any, scratch_dir, names: list[str] | None = None) -> tup
                     if label is not None and len(block):
                         targets.append(_labels(_values(part, batch, label)))
         start = low
-    return DenseRows(scratch.mapped(), columns, is_finite=True), y if target is None else np.concatenate(targets)
+    return targets
 
 
 def _pyarrow():

@@ -159,7 +159,7 @@ class Landmarks(NamedTuple):
         if array.ndim == 1 and np.issubdtype(array.dtype, np.integer) and len(array):
             return cls._from_row_indices(np.unique(array), rows, kernel)
         if array.ndim != 2 or kernel.points_are_indices:
-            kinds = "row numbers (1-D integers)" + ("" if kernel.points_are_indices else " or points (2-D)")
+            kinds = "row indices (1-D integers)" + ("" if kernel.points_are_indices else " or points (2-D)")
             raise ValueError(
                 f"landmarks must be one of {', '.join(map(repr, RULES))}, an object with a method choose, or an array "
                 f"of {kinds}; got an array of shape {array.shape} and type {array.dtype}."
@@ -196,14 +196,14 @@ class Landmarks(NamedTuple):
     def _from_row_indices(cls, row_indices: np.ndarray, rows: RowStore, kernel: Kernel) -> Landmarks:
         if row_indices[0] < 0 or row_indices[-1] >= rows.n_given:
             raise ValueError(
-                f"Landmark indices must be row numbers from 0 to {rows.n_given - 1}; "
+                f"landmarks must be row indices from 0 to {rows.n_given - 1}; "
                 f"got values from {row_indices[0]} to {row_indices[-1]}."
             )
         indices = rows.locate(row_indices)
         if indices is not None:
             return cls.from_store(rows, kernel, indices)
         if kernel.points_are_indices:
-            raise ValueError("Landmarks given by their row numbers must be rows of positive weight here.")
+            raise ValueError("Landmarks given by their row indices must be rows of positive weight here.")
         vectors = rows.take_given(row_indices)
         return cls(row_indices, None, vectors, vectors)
 
