@@ -290,6 +290,13 @@ def test_sparse_rows_that_do_not_fit_are_refused():
     assert (out == 0).all()
 
 
+def unaligned(array):
+    """A copy that begins one byte after an address that its type allows, as arrays from a network may."""
+    copy = np.empty(array.nbytes + 1, np.uint8)[1:].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 @needs_it
 def test_arrays_and_losses_that_are_not_compiled_are_left_to_numpy():
     F, y, weights, dual, intercept = problem(50, 20, np.float64, is_margin=True, n_columns=2)
@@ -301,6 +308,10 @@ def test_arrays_and_losses_that_are_not_compiled_are_left_to_numpy():
         (F, y, weights.astype(np.float32), dual),
         (F[:, :7].copy(), y, weights, dual[:7]),
         (F.astype(int), y.astype(int), weights.astype(int), dual.astype(int)),
+        (unaligned(F), y, weights, dual),
+        (F, unaligned(y), weights, dual),
+        (F, y, unaligned(weights), dual),
+        (F, y, weights, unaligned(dual)),
     ):
         assert sweep(table, *wrong, intercept, True) is None
     mine = losses.custom(lambda u: u**2 / (1 + u**2), lambda u: 2 * u / (1 + u**2) ** 2, task="regression")

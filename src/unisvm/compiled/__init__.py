@@ -112,7 +112,9 @@ def sweep(
         return False
     if features.shape[1] < _sweeps.MIN_FEATURES:
         return False
-    if any(array is not None and array.dtype != features.dtype for array in (y, weights, dual, intercept)):
+    # arrays that came over a network may be unaligned
+    others = [array for array in (y, weights, dual, intercept) if array is not None]
+    if not all(array.dtype == features.dtype and array.flags.aligned for array in others):
         return False
     y = np.broadcast_to(y, shape)
     weights = None if weights is None else np.broadcast_to(weights, shape)
@@ -214,5 +216,6 @@ def _sweeps_columns(n_columns: int) -> bool:
 
 
 def _can_read(array: np.ndarray) -> bool:
-    """Whether compiled code reads this array: contiguous, of float32 or float64."""
-    return _sweeps is not None and array.dtype in (np.float32, np.float64) and array.flags.c_contiguous
+    """Whether compiled code reads this array: contiguous, aligned, of float32 or float64."""
+    is_floating = array.dtype in (np.float32, np.float64)
+    return _sweeps is not None and is_floating and array.flags.c_contiguous and array.flags.aligned
