@@ -13,7 +13,7 @@ from unisvm.checkpoint import Stages
 from unisvm.engine import FitSettings, Fitted
 from unisvm.expansion import KernelExpansion
 from unisvm.memory_budget import MemoryBudget
-from unisvm.progress import FitObserver, Report
+from unisvm.progress import Report, StageRunner
 from unisvm.rows import MemoryRows
 from unisvm.targets import SignEncoder, TargetScaler
 
@@ -45,8 +45,8 @@ SETTINGS = FitSettings(
 
 
 def silent(rng):
-    """An observer that keeps nothing and says nothing."""
-    return FitObserver(Stages(rng), Report())
+    """An runner that keeps nothing and says nothing."""
+    return StageRunner(Stages(rng), Report())
 
 
 class Problem:
@@ -65,9 +65,9 @@ class Problem:
         self.units = targets.units
         self.rows = MemoryRows(X, targets.values, targets.weights)
 
-    def fit(self, observer=None, init=None, **changes):
-        observer = silent(np.random.RandomState(0)) if observer is None else observer
-        return engine.fit(self.rows, self.units, replace(self.settings, **changes), observer, init)
+    def fit(self, runner=None, init=None, **changes):
+        runner = silent(np.random.RandomState(0)) if runner is None else runner
+        return engine.fit(self.rows, self.units, replace(self.settings, **changes), runner, init)
 
     def model(self):
         """The estimator with these settings, fitted."""
@@ -198,7 +198,7 @@ class Kept(Stages):
         self.iterations.append(self.saved[stage])
 
 
-class Noting(FitObserver):
+class Noting(StageRunner):
     """Notes the stages in the order in which they begin."""
 
     def __init__(self, stages):
@@ -262,9 +262,9 @@ def test_resumes_after_every_stage(name, changes):
     ):
         saved = {stage: kept.saved[stage] for stage in ("landmarks", "gram", "start", "solver")[:n_saved]}
         # the random numbers are those of the first run, once there is something of it
-        observer = Noting(Kept(saved, random_state=0 if n_saved == 0 else 99))
-        assert_same(problem.fit(observer), expected)
-        assert observer.names == computed
+        runner = Noting(Kept(saved, random_state=0 if n_saved == 0 else 99))
+        assert_same(problem.fit(runner), expected)
+        assert runner.names == computed
     # the model itself can be kept, too
     kept.save("result", expected.state())
     settings = problem.settings

@@ -8,6 +8,54 @@ import pytest
 
 TOOL = Path(__file__).resolve().parents[1] / "tools" / "check_structure.py"
 
+#: lines that break a rule, each by itself
+ONE_LINERS = {
+    "private": [
+        'getattr(x, "_a")',
+        'getattr(x, "_a", None)',
+        'builtins.getattr(x, "_a")',
+        'setattr(x, "_a", 0)',
+        'delattr(x, "_a")',
+        'hasattr(x, "_a")',
+        'setattr(x, "_score_func", 0)',
+        'object.__getattribute__(x, "_a")',
+        'operator.attrgetter("a._a")',
+        "x._a__",
+    ],
+    "dict": [
+        "d = x.__dict__",
+        "d: dict = vars(x)",
+        "d, e = vars(x), 0",
+        "d = vars(x) if x else {}",
+        "f(d := vars(x))",
+        'operator.setitem(x.__dict__, "a", 0)',
+        "setitem(vars(x), 0, 0)",
+        "dict.update(vars(x), a=0)",
+        'getattr(x, "__dict__")',
+        'setattr(x, "__dict__", {})',
+        'object.__setattr__(x, "a", 0)',
+    ],
+    "lazy": [
+        '__import__("a")',
+        'importlib.import_module("a")',
+        'import_module("a")',
+        "from importlib import import_module as a",
+        'exec("import a")',
+        'builtins.eval("a")',
+        "import pandas as pd",
+        "from dask.array import Array",
+        "class A: import rich",
+    ],
+}
+
+#: C sources of which the braces do not balance
+UNBALANCED = [
+    "int f(void) {\n",
+    "}\nint f(void) {\n",
+    "#define BEGIN {\nint f(void) BEGIN\n}\n",
+    "#error it's wrong\nint f(void) {\n#error isn't\n",
+]
+
 LONG_BODY = "    x = 0\n" * 60
 LONG_DOCSTRING = '    """Summary.\n' + "\n    More.\n" * 40 + '    """\n'
 
@@ -41,6 +89,11 @@ def findings(tmp_path, files):
             id="long C function",
         ),
         pytest.param(
+            {"compiled/a.c": "int a;\n#define F(x) \\\n    int x(void) { \\\n" + "    g(); \\\n" * 60 + "    }\n"},
+            ["compiled/a.c:2 size"],
+            id="long function in a macro",
+        ),
+        pytest.param(
             {"losses.py": "", "kernels.py": "from unisvm.losses import _a\n"},
             ["kernels.py:1 private"],
             id="private name",
@@ -56,6 +109,27 @@ def findings(tmp_path, files):
             ["kernels.py:1 private"],
             id="private module of another package",
         ),
+        pytest.param(
+            {"losses/base.py": "", "kernels.py": "import unisvm.losses.base\n_a = unisvm.losses.base._a\n"},
+            ["kernels.py:2 private"],
+            id="private attribute of a module by its path",
+        ),
+        pytest.param({"kernels.py": "from sklearn.svm import _a\n"}, ["kernels.py:1 private"], id="other package"),
+        pytest.param(
+            {"kernels.py": "from sklearn.svm._a import b\nimport scipy._a.b\n"},
+            ["kernels.py:1 private", "kernels.py:2 private"],
+            id="private module of another package's",
+        ),
+        pytest.param(
+            {"kernels.py": "import numpy as np\n_a = np.b._a\n"},
+            ["kernels.py:2 private"],
+            id="other package's attribute",
+        ),
+        pytest.param(
+            {"losses.py": "", "kernels.py": 'from unisvm import losses\n_a = getattr(losses.b, "_a")\n'},
+            ["kernels.py:2 private"],
+            id="getattr of a module",
+        ),
         pytest.param({"io.py": "x.__dict__.update(a=0)\n"}, ["io.py:1 dict"], id="update"),
         pytest.param({"io.py": "x.__dict__['a'] = 0\n"}, ["io.py:1 dict"], id="entry"),
         pytest.param({"io.py": "x.__dict__ |= {}\n"}, ["io.py:1 dict"], id="assignment"),
@@ -65,6 +139,11 @@ def findings(tmp_path, files):
             {"io.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import os\n"},
             ["io.py:2 lazy"],
             id="type checking",
+        ),
+        pytest.param(
+            {"io.py": "try:\n    import pyarrow\nexcept ValueError:\n    pass\n"},
+            ["io.py:2 lazy"],
+            id="try without ImportError",
         ),
         pytest.param({"io.py": "from . import a\n"}, ["io.py:1 import"], id="relative import"),
         pytest.param({"io.py": "import unisvm.rows\n"}, ["io.py:1 import"], id="missing module"),
@@ -83,6 +162,21 @@ def test_findings(tmp_path, files, expected):
     assert findings(tmp_path, files) == expected
 
 
+@pytest.mark.parametrize(("rule", "line"), [(rule, line) for rule, lines in ONE_LINERS.items() for line in lines])
+def test_one_line(tmp_path, rule, line):
+    assert findings(tmp_path, {"io.py": f"{line}\n"}) == [f"io.py:1 {rule}"]
+
+
+@pytest.mark.parametrize("suffix", [".pyx", ".pxd", ".cpp", ".cc", ".cxx", ".hpp", ".inc", ".pyi"])
+def test_other_sources(tmp_path, suffix):
+    assert findings(tmp_path, {f"a{suffix}": ""}) == [f"a{suffix}:1 size"]
+
+
+@pytest.mark.parametrize("text", UNBALANCED)
+def test_unbalanced_braces(tmp_path, text):
+    assert findings(tmp_path, {"compiled/a.c": text}) == ["compiled/a.c:1 size"]
+
+
 def test_allowed(tmp_path):
     files = {
         "__init__.py": "from unisvm import losses\n",
@@ -91,8 +185,12 @@ def test_allowed(tmp_path):
         "losses/base.py": "from unisvm._checks import a\nfrom unisvm.losses import _b\nclass Loss: ...\n",
         "losses/_b.py": "def f(x):\n    import pandas\n    return dict(vars(x)), x._replace(a=0)\n",
         "kernels.py": "class A:\n    def __init__(self):\n        self._a = 0\n\n\ndef f(a):\n"
-        "    return a._a, a.__dict__\n",
-        "compiled/a.c": "struct a {\n    int b;\n};\n\n#define F() \\\n    {\nint b[] = {\n" + "    0,\n" * 70 + "};\n",
+        '    return a._a, a.__dict__, getattr(a, "_a"), getattr(a, "_score_func", 0), hasattr(a, "__dict__")\n',
+        "rows.py": "try:\n    import pandas\nexcept ImportError:\n    pandas = None\n\n\ndef f(x, d):\n"
+        "    d.update(vars(x))\n    e = d | vars(x)\n    e |= x.__dict__\n    for name in vars(x):\n"
+        "        e = dict(vars(x)), vars(x)[name], name in vars(x)\n    return d.eval(e), vars(x)\n",
+        "compiled/a.c": "struct a {\n    int b;\n};\n\n#define F() \\\n    {\nint b[] = {\n" + "    0,\n" * 70 + "};\n"
+        "#define G" + " \\\n    0" * 70 + "\n",
     }
     assert findings(tmp_path, files) == []
 

@@ -7,12 +7,17 @@
 The exit status is 1 if there is a finding. The rules, by their names in a finding:
 
 size       A file (.py, .c, .h) has at most 400 lines, a function at most 60, from its first decorator to its end,
-           docstring included.
-private    A module uses no private name of another module, neither imported nor as an attribute. An attribute belongs
-           to another module if it is reached through an imported name, or through anything but `self` and `cls` while
-           nothing in the file defines that name. A private module may be imported inside the package that it lies in.
-dict       Nothing writes to `__dict__` or `vars(...)`; reading is fine.
-lazy       Imports stand at the top of a module, but for those of OPTIONAL packages; none is for type checking only.
+           docstring included; a macro with braces counts as a function. The braces of a C file balance without those
+           of its macros. There are no source files of other kinds, which these counts would miss.
+private    A module uses no private name of another module or package, neither imported nor as an attribute, nor with
+           `getattr` and the like and a constant. An attribute belongs to another module if it is reached through an
+           imported name, or through anything but `self` and `cls` while nothing in the file defines that name. A
+           private module may be imported inside the package that it lies in. Two names of scikit-learn are excepted
+           in tools/access_rules.py.
+dict       Nothing writes to `__dict__` or `vars(...)`, gives them a name by which it could, or uses
+           `object.__setattr__`; reading is fine.
+lazy       Imports stand at the top of a module, but for those of OPTIONAL packages, which stand where they are used, or
+           in a `try` that expects an ImportError. None is for type checking only, and none is in a text that is run.
 import     Imports are absolute, and the modules of the package that they name exist.
 cycle      The import graph has no cycle. A package's `__init__` is a module of its own: to import `unisvm.losses.base`
            is not to import `unisvm.losses`.
@@ -27,13 +32,16 @@ import sys
 from collections.abc import Iterator
 from graphlib import CycleError
 from pathlib import Path
-from typing import NamedTuple
 
+from access_rules import check_dict, check_private
+from findings import Finding
 from module_graph import Module, compiled_modules, import_graph, layers, read_modules
 from source_lines import (
     C_SUFFIXES,
     FUNCTIONS,
+    OTHER_SUFFIXES,
     c_functions,
+    has_balanced_braces,
     python_functions,
     source_files,
     table_of_source_lines,
@@ -77,29 +85,24 @@ OPTIONAL = {"dask", "distributed", "matplotlib", "onnx", "pandas", "piqp", "pola
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
 
-#: spelled like private names, but offered by every NamedTuple
-OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
-
-MUTATORS = {"__delitem__", "__ior__", "__setitem__", "clear", "pop", "popitem", "setdefault", "update"}
-
-
-class Finding(NamedTuple):
-    """A place that breaks a rule."""
-
-    path: Path
-    line: int
-    rule: str
-    message: str
+#: functions that import or run what a text says
+RUN_TEXT = {"__import__", "eval", "exec", "import_module"}
 
 
 def check_size(tree: Path, modules: dict[str, Module]) -> Iterator[Finding]:
-    """Files and functions that are too long."""
+    """Files and functions that are too long, and files of which that cannot be told."""
+    for path in source_files(tree, OTHER_SUFFIXES):
+        yield Finding(path, 1, "size", f"the checks do not cover {path.suffix} files")
     for path in source_files(tree):
         text = path.read_text(encoding="utf-8")
         n_lines = len(text.splitlines())
         if n_lines > MAX_FILE_LINES:
             yield Finding(path, 1, "size", f"a file of {n_lines} lines, at most {MAX_FILE_LINES}")
-        for lines in c_functions(text) if path.suffix in C_SUFFIXES else ():
+        if path.suffix not in C_SUFFIXES:
+            continue
+        if not has_balanced_braces(text):
+            yield Finding(path, 1, "size", "braces that do not balance hide where functions end")
+        for lines in c_functions(text):
             if len(lines) > MAX_FUNCTION_LINES:
                 yield Finding(path, lines[0], "size", f"a function of {len(lines)} lines, at most {MAX_FUNCTION_LINES}")
     for module in modules.values():
@@ -109,72 +112,41 @@ def check_size(tree: Path, modules: dict[str, Module]) -> Iterator[Finding]:
                 yield Finding(module.path, lines[0], "size", message)
 
 
-def check_private(module: Module) -> Iterator[Finding]:
-    """Uses of private names of other modules."""
-    imports = [found for found in module.imports if found.package == PACKAGE]
-    for found in imports:
-        owner, _, last = found.module.rpartition(".")
-        if is_private(found.name):
-            yield Finding(module.path, found.line, "private", f"{found.name} belongs to {found.module}")
-        if is_private(last) and not f"{module.name}.".startswith(f"{owner}."):
-            yield Finding(module.path, found.line, "private", f"{last} belongs to {owner}")
-    aliases = {found.alias for found in imports}
-    defined = set(defined_names(module.syntax))
-    for node in ast.walk(module.syntax):
-        if isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in OF_NAMED_TUPLES:
-            owner = ast.unparse(node.value)
-            is_own = owner in ("self", "cls", "super()", "type(self)") or node.attr in defined
-            if owner in aliases or not is_own:
-                yield Finding(module.path, node.lineno, "private", f"{owner}.{node.attr} belongs to another module")
-
-
-def is_private(name: str) -> bool:
-    """Whether a name has a leading underscore but is neither special nor a lone underscore."""
-    return name.startswith("_") and not name.endswith("__") and name != "_"
-
-
-def defined_names(syntax: ast.Module) -> Iterator[str]:
-    """Names of functions, classes, variables and attributes of `self` that a module sets."""
-    for node in ast.walk(syntax):
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            yield node.name
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
-            yield node.attr
-
-
-def check_dict(module: Module) -> Iterator[Finding]:
-    """Writes to the dictionary of an object."""
-
-    def is_dict(node: ast.AST) -> bool:
-        if isinstance(node, ast.Call):
-            return isinstance(node.func, ast.Name) and node.func.id == "vars"
-        return isinstance(node, ast.Attribute) and node.attr == "__dict__"
-
-    for node in (node for node in ast.walk(module.syntax) if isinstance(node, ast.expr)):
-        is_written = isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
-        is_entry = isinstance(node, ast.Subscript) and is_dict(node.value)
-        is_update = isinstance(node, ast.Attribute) and node.attr in MUTATORS and is_dict(node.value)
-        if is_update or (is_written and (is_entry or is_dict(node))):
-            message = f"{ast.unparse(node)} writes to the dictionary of an object"
-            yield Finding(module.path, node.lineno, "dict", message)
-
-
 def check_imports(module: Module, known: set[str]) -> Iterator[Finding]:
-    """Imports that are relative, for type checking only, lazy, or of a module that does not exist."""
-    nodes = [node for node in outside_definitions(module.syntax) if isinstance(node, ast.Import | ast.ImportFrom)]
-    at_top = {node.lineno for node in nodes}
+    """Imports that are relative, or of a module that does not exist."""
     for node in ast.walk(module.syntax):
         if isinstance(node, ast.ImportFrom) and node.level:
             yield Finding(module.path, node.lineno, "import", "a relative import")
-        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            yield Finding(module.path, node.lineno, "lazy", "imports for type checking only")
     for found in module.imports:
-        if found.line not in at_top and found.package not in OPTIONAL:
-            yield Finding(module.path, found.line, "lazy", f"{found.module} is imported inside a definition")
         if found.package == PACKAGE and found.module not in known:
             yield Finding(module.path, found.line, "import", f"there is no module {found.module}")
+
+
+def check_lazy(module: Module) -> Iterator[Finding]:
+    """Imports that are lazy and need not be, that are not and should be, and that are for type checking only."""
+    at_top = import_lines(outside_definitions(module.syntax))
+    at_once = import_lines(run_on_import(module.syntax))
+    for found in module.imports:
+        if found.package in OPTIONAL and found.line in at_once:
+            message = f"{found.package} may be missing, so that it must be imported where it is used"
+            yield Finding(module.path, found.line, "lazy", message)
+        elif found.package not in OPTIONAL and found.line not in at_top:
+            yield Finding(module.path, found.line, "lazy", f"{found.module} is imported inside a definition")
+        if found.name in RUN_TEXT:
+            yield Finding(module.path, found.line, "lazy", f"{found.name} imports or runs what a text says")
+    for node in ast.walk(module.syntax):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield Finding(module.path, node.lineno, "lazy", "imports for type checking only")
+        elif isinstance(node, ast.Name | ast.Attribute):
+            name = ast.unparse(node)
+            # not every attribute of that name: many libraries have an `eval` of their own
+            if name.removeprefix("builtins.") in RUN_TEXT or name.endswith((".__import__", ".import_module")):
+                yield Finding(module.path, node.lineno, "lazy", f"{name} imports or runs what a text says")
+
+
+def import_lines(nodes: Iterator[ast.AST]) -> set[int]:
+    """Line numbers of the imports among some nodes."""
+    return {node.lineno for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)}
 
 
 def outside_definitions(node: ast.AST) -> Iterator[ast.AST]:
@@ -183,6 +155,21 @@ def outside_definitions(node: ast.AST) -> Iterator[ast.AST]:
         yield child
         if not isinstance(child, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
             yield from outside_definitions(child)
+
+
+def run_on_import(node: ast.AST) -> Iterator[ast.AST]:
+    """Nodes that are in no function, and in no `try` that expects an ImportError."""
+    guarded = node.body if isinstance(node, ast.Try) and expects_import_error(node) else []
+    for child in ast.iter_child_nodes(node):
+        if child not in guarded and not isinstance(child, (*FUNCTIONS, ast.Lambda)):
+            yield child
+            yield from run_on_import(child)
+
+
+def expects_import_error(node: ast.Try) -> bool:
+    """Whether one of the exceptions that are caught is named as an ImportError."""
+    expected = [name for handler in node.handlers if handler.type for name in ast.walk(handler.type)]
+    return any(isinstance(name, ast.Name) and name.id in ("ImportError", "ModuleNotFoundError") for name in expected)
 
 
 def check_order(module: Module, known: set[str]) -> Iterator[Finding]:
@@ -219,7 +206,7 @@ def check(tree: Path, modules: dict[str, Module]) -> list[Finding]:
     findings = [*check_size(tree, modules), *check_cycles(modules)]
     for module in modules.values():
         findings += [*check_private(module), *check_dict(module)]
-        findings += [*check_imports(module, known), *check_order(module, known)]
+        findings += [*check_imports(module, known), *check_lazy(module), *check_order(module, known)]
     return sorted(set(findings))
 
 

@@ -7,20 +7,22 @@ import io
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 C_SUFFIXES = {".c", ".h"}
+#: of sources that nothing here can read
+OTHER_SUFFIXES = {".cc", ".cpp", ".cu", ".cxx", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".pxd", ".pxi", ".pyi", ".pyx"}
 
 _LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-_COMMENT_OR_STRING = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", re.DOTALL)
-_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
+_COMMENT_OR_STRING = re.compile(r"""/\*.*?\*/|//(?:\\\n|[^\n])*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\[ \t]*\n)*[^\n]*", re.MULTILINE)
 
 
-def source_files(tree: Path) -> list[Path]:
-    """Python and C files below src of a tree."""
-    return sorted(path for path in (tree / "src").rglob("*") if path.suffix in {".py", *C_SUFFIXES})
+def source_files(tree: Path, suffixes: Collection[str] = frozenset({".py", *C_SUFFIXES})) -> list[Path]:
+    """Files below src of a tree, Python and C unless other suffixes are given."""
+    return sorted(path for path in (tree / "src").rglob("*") if path.suffix in suffixes)
 
 
 def docstring_lines(node: ast.AST) -> range:
@@ -39,9 +41,26 @@ def python_functions(syntax: ast.AST) -> Iterator[tuple[ast.FunctionDef | ast.As
             yield node, range(first, (node.end_lineno or first) + 1)
 
 
+def has_balanced_braces(text: str) -> bool:
+    """Whether each opening brace of a C source, outside of its directives, has its closing one."""
+    depth = 0
+    for brace in re.findall(r"[{}]", _DIRECTIVE.sub("", _without_comments(text))):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
 def c_functions(text: str) -> Iterator[range]:
-    """Line numbers of each function of a C source: braces outside of others that follow a closing parenthesis."""
-    text = _DIRECTIVE.sub(_newlines, _without_comments(text))
+    """Line numbers of each function of a C source: braces outside of others that follow a closing parenthesis.
+
+    A macro with braces counts as a function, from its `#define` to its end.
+    """
+    text = _without_comments(text)
+    for match in _DIRECTIVE.finditer(text):
+        if re.match(r"\s*#\s*define\b", match[0]) and "{" in match[0]:
+            yield range(text.count("\n", 0, match.start()) + 1, text.count("\n", 0, match.end()) + 2)
+    text = _DIRECTIVE.sub(_newlines, text)
     depth = begin = 0
     head = ""
     for match in re.finditer(r"[{};]", text):

@@ -36,7 +36,7 @@ from unisvm.losses.base import CLASSIFICATION
 from unisvm.memory_budget import MemoryBudget
 from unisvm.nystrom.landmarks import check_rule
 from unisvm.parallel import blas_threads, count_threads
-from unisvm.progress import FitObserver, Report
+from unisvm.progress import Report, StageRunner
 from unisvm.rows import MemoryRows, RowStore
 from unisvm.solvers import Result, StopReason
 from unisvm.targets import Attributes, TargetEncoder, TargetUnits
@@ -45,8 +45,18 @@ from unisvm.targets import Attributes, TargetEncoder, TargetUnits
 _FREE_PARAMETERS = ("memory_limit", "scratch_dir", "checkpoint", "n_jobs", "verbose")
 
 
+class ParameterEstimator(BaseEstimator):
+    """An estimator whose parameters are the fields of a dataclass."""
+
+    def __dask_tokenize__(self):
+        # by the fields alone, Dask would take models of other data with the same parameters for one
+        from dask.base import normalize_token
+
+        return normalize_token((type(self), vars(self)))
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
-class KernelEstimator(BaseEstimator):
+class KernelEstimator(ParameterEstimator):
     """An estimator whose decisions are f(x) = Σ k(x, b) α_b + intercept for each column."""
 
     C: float = 1.0
@@ -90,7 +100,7 @@ class KernelEstimator(BaseEstimator):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class FitParameters(BaseEstimator):
+class FitParameters(ParameterEstimator):
     """Parameters that plain and searching estimators share; `UniSVMClassifier` describes them."""
 
     rank: int | None = 1000
@@ -134,7 +144,7 @@ class BaseUniSVM(FitParameters, KernelEstimator):
 # ------------------------------------------------------------------ parameters
 
 
-def check_parameters(estimator: BaseUniSVM) -> FitSettings:
+def read_settings(estimator: BaseUniSVM) -> FitSettings:
     """Settings of a fit; raises when a parameter is out of range, whatever the data."""
     loss, task = losses.get(estimator.loss), estimator._task
     if task not in loss.tasks:
@@ -158,20 +168,9 @@ def check_parameters(estimator: BaseUniSVM) -> FitSettings:
         raise ValueError(f"verbose must be an integer, got {estimator.verbose!r}.")
     if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
         raise ValueError(f"n_jobs must be None, a positive number of threads, or -1 for all; got {n_jobs!r}.")
-    return FitSettings(
-        is_margin=task == CLASSIFICATION,
-        loss=loss,
-        C=estimator.C,
-        kernel=kernel,
-        rank=rank,
-        rank_tol=estimator.rank_tol,
-        landmarks=estimator.landmarks,
-        fit_intercept=estimator.fit_intercept,
-        solver=solver,
-        tol=estimator.tol,
-        max_iter=max_iter,
-        memory=memory,
-    )
+    as_given = ("C", "rank", "rank_tol", "landmarks", "fit_intercept", "tol", "max_iter")
+    parameters = {name: getattr(estimator, name) for name in as_given}
+    return FitSettings(task == CLASSIFICATION, loss=loss, kernel=kernel, solver=solver, memory=memory, **parameters)
 
 
 def target_encoder(estimator: BaseUniSVM) -> TargetEncoder:
@@ -194,7 +193,7 @@ def describe_estimator(estimator: BaseEstimator, **others) -> dict[str, str]:
 
 
 def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelExpansion | None = None) -> BaseUniSVM:
-    """The estimator, fitted; it is changed only when the fit has succeeded.
+    """The estimator, fitted. If the fit fails, it is as before but for what validation notes of X.
 
     Parameters
     ----------
@@ -204,7 +203,7 @@ def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelE
     init : KernelExpansion, optional
         Functions in the units of y to start from; with ``warm_start``, those of the last fit.
     """
-    settings, encoder = check_parameters(estimator), estimator._target_encoder()
+    settings, encoder = read_settings(estimator), estimator._target_encoder()
     load: Callable[..., tuple[Any, TargetUnits, Attributes]] = _load
     describe: Callable[[Any], dict[str, str]] = fingerprint.describe_store
     if is_dask(X):
@@ -228,10 +227,10 @@ def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelE
 
     report = Report(estimator.verbose)
     with open_stages(estimator.checkpoint, identity, estimator.random_state) as stages, blas_threads(rows.n_threads):
-        observer = FitObserver(stages, report)
-        fitted = observer.stage(
+        runner = StageRunner(stages, report)
+        fitted = runner.stage(
             "result",
-            lambda: engine.fit(rows, units, settings, observer, init),
+            lambda: engine.fit(rows, units, settings, runner, init),
             lambda saved: Fitted.from_state(saved, rows, settings),
             label="whole fit",
         )
@@ -246,6 +245,7 @@ def _load(
 ) -> tuple[MemoryRows, TargetUnits, Attributes]:
     """Rows with their training targets, the units of these, and the attributes that say what they mean."""
     X, y = estimator._validate(X, y)
+    X = as_rows(X)
     weights, precomputed = check_weights(sample_weight, X), is_precomputed(estimator.kernel)
     if precomputed:
         check_kernel_matrix(X)
@@ -255,9 +255,7 @@ def _load(
     if len(present) < len(weights):
         values, weights = values[present], weights[present]
     values = np.ascontiguousarray(values, dtype=X.dtype)
-    rows = MemoryRows(
-        kept, values, weights, n_threads, scratch_dir=estimator.scratch_dir, present=present, given=as_rows(X)
-    )
+    rows = MemoryRows(kept, values, weights, n_threads, scratch_dir=estimator.scratch_dir, present=present, given=X)
     return rows, targets.units, attributes
 
 
@@ -303,8 +301,8 @@ def _fitted_attributes(fitted: Fitted) -> Attributes:
         "n_sweeps_": per_column(result.n_sweeps),
         "n_iter_": len(result.history),
         "history_": {
-            "objective": [per_column(values) for values in result.history.objective],
-            "stationarity": [per_column(values) for values in result.history.stationarity],
+            "objective": list(map(per_column, result.history.objective)),
+            "stationarity": list(map(per_column, result.history.stationarity)),
             "seconds": list(result.history.seconds),
         },
     }

@@ -16,7 +16,7 @@ import numpy as np
 from unisvm.losses.base import Loss
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ColumnSpec:
     """The problem of each of q columns.
 

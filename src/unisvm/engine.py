@@ -24,7 +24,7 @@ from unisvm.nystrom.landmarks import Landmarks, choose_landmarks
 from unisvm.objective import Objective
 from unisvm.parallel import single_thread_if_small
 from unisvm.preconditioner import Majoriser
-from unisvm.progress import FitObserver
+from unisvm.progress import StageRunner
 from unisvm.rows import RowStore
 from unisvm.solvers.base import Result, Solver, Start, minimise
 from unisvm.solvers.subsample import solve_subsample
@@ -151,7 +151,7 @@ def fit(
     rows: RowStore,
     units: TargetUnits,
     settings: FitSettings,
-    observer: FitObserver,
+    runner: StageRunner,
     init: KernelExpansion | None = None,
 ) -> Fitted:
     """Functions that minimise λ‖f‖² + mean loss, one for each column of the store's targets.
@@ -163,24 +163,24 @@ def fit(
     units : TargetUnits
         Of these targets.
     settings : FitSettings
-    observer : FitObserver
+    runner : StageRunner
         Keeps and reports the stages and iterations.
     init : KernelExpansion, optional
         Functions in the units of y to start from.
     """
     loss, penalty = settings.loss, 1 / (2 * settings.C * rows.total_weight)
-    basis, features, gram = prepare(rows, settings, observer, quadratic=loss.is_quadratic)
+    basis, features, gram = prepare(rows, settings, runner, quadratic=loss.is_quadratic)
     spec = ColumnSpec.shared(loss, penalty, rows.total_weight, rows.n_columns, units.median)
     mean = gram.mean if settings.fit_intercept else None
     objective = Objective(rows, features, basis.feature_map, spec, settings.is_margin, mean)
-    majoriser = observer.run("majoriser", lambda: Majoriser(gram, penalty, loss.A, settings.fit_intercept))
-    start = observer.stage(
+    majoriser = runner.run("majoriser", lambda: Majoriser(gram, penalty, loss.A, settings.fit_intercept))
+    start = runner.stage(
         "start",
         lambda: find_start(objective, majoriser, basis, gram, units, init),
         lambda saved: Start.from_state(saved, loss.A),
     )
     gram = gram.without_sample()
-    result = observer.run(
+    result = runner.run(
         "solver",
         lambda: minimise(
             settings.solver,
@@ -189,8 +189,8 @@ def fit(
             start,
             tol=settings.tol,
             max_iter=settings.max_iter,
-            callback=observer.iteration,
-            state=observer.saved_iteration(),
+            callback=runner.iteration,
+            state=runner.saved_iteration(),
         ),
     )
     functions = basis.expansion(*units.restore(*objective.to_dual(result.weights)))
@@ -200,7 +200,7 @@ def fit(
 def prepare(
     rows: RowStore,
     settings: FitSettings,
-    observer: FitObserver,
+    runner: StageRunner,
     *,
     quadratic: bool = False,
     keep_sample: bool = False,
@@ -210,7 +210,7 @@ def prepare(
 
     Parameters
     ----------
-    rows, settings, observer
+    rows, settings, runner
         As in `fit`.
     quadratic : bool
         The moments are all that the solver needs, so that more of them are worth having.
@@ -219,23 +219,23 @@ def prepare(
     reserved : int
         Bytes that are needed beside the features.
     """
-    basis = observer.stage(
+    basis = runner.stage(
         "landmarks",
-        lambda: choose_basis(rows, settings, observer.rng, reserved),
+        lambda: choose_basis(rows, settings, runner.rng, reserved),
         lambda saved: LandmarkBasis.from_state(saved, rows, settings),
     )
     feature_map = basis.feature_map
     room = _room_for_features(rows, settings, basis.landmarks, reserved)
-    features = observer.run("features", lambda: rows.build(feature_map.block, feature_map.rank, room))
+    features = runner.run("features", lambda: rows.build(feature_map.block, feature_map.rank, room))
     n_bytes = feature_bytes(rows.n_rows, feature_map.rank, rows.dtype)
-    observer.report.say(f"  {readable(n_bytes)} {rows.location(features)}")
-    gram = observer.stage(
+    runner.report.say(f"  {readable(n_bytes)} {rows.location(features)}")
+    gram = runner.stage(
         "gram",
         lambda: second_moments(
             rows,
             feature_map,
             features,
-            observer.rng,
+            runner.rng,
             basis.store_indices,
             exact=settings.needs_exact_majoriser,
             quadratic=quadratic,

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from unisvm.checkpoint import Arrays, Stages
-from unisvm.solvers import History
+from unisvm.solvers.base import History
 
 
 class Restorable(Protocol):
@@ -51,7 +51,7 @@ class Report:
             print(f"[unisvm] {line}", flush=True)
 
 
-class FitObserver:
+class StageRunner:
     """Runs the stages of a fit: loads those that a checkpoint has, saves the others, and reports all of them.
 
     Parameters

@@ -52,24 +52,24 @@ class Sweep:
         Rows that a split leaves out do no work for it, where the store keeps such rows together; else all columns are
         swept over all rows.
         """
-        n_targets = int(self._spec.weight_of.min())  # type: ignore[union-attr]
-        weights = targets[:, n_targets:]
+        first_weight = int(self._spec.weight_of.min())  # type: ignore[union-attr]
+        weights = targets[:, first_weight:]
         edges = np.flatnonzero((weights[1:] != weights[:-1]).any(axis=1)) + 1
         # few edges lie between rows that are kept together, many between rows that are not
         if len(edges) > weights.shape[1]:
             return [(slice(0, len(targets)), self._whole)]
         found = []
         for low, high in pairwise([0, *edges.tolist(), len(targets)]):
-            columns = self._columns_of(weights[low], n_targets)
+            columns = self._columns_of(weights[low], first_weight)
             if columns is not None:
                 found.append((slice(low, high), columns))
         return found
 
-    def _columns_of(self, weights: np.ndarray, n_targets: int) -> _ColumnSums | None:
+    def _columns_of(self, weights: np.ndarray, first_weight: int) -> _ColumnSums | None:
         """The columns in which rows of these weights have a positive one; None if there are none."""
         key = weights.tobytes()
         if key not in self._parts:
-            of_column = weights[self._spec.weight_of - n_targets]  # type: ignore[operator]
+            of_column = weights[self._spec.weight_of - first_weight]  # type: ignore[operator]
             used = np.flatnonzero(of_column)
             unit = bool((of_column[used] == 1).all())
             arguments = self._spec.take(used), self._dual.T[used].T, self._intercept[used], self._is_margin, used
@@ -77,7 +77,7 @@ class Sweep:
         return self._parts[key]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _ColumnSums:
     """Adds the sums of some columns over a block of rows to given arrays, in compiled code or with NumPy.
 

@@ -201,6 +201,10 @@ def test_distances(n, d, r, dtype):
     written = np.full((n, r), np.nan, dtype=dtype)
     compiled.distances(X, compiled.panels(Z), written)
     np.testing.assert_allclose(written, expected, rtol=TOLERANCE[dtype])
+    again = np.full((n, r), np.nan, dtype=dtype)
+    for rows in (unaligned(X), np.asfortranarray(X)):
+        compiled.distances(rows, compiled.panels(Z), again)
+        np.testing.assert_array_equal(again, written)
 
 
 @needs_it
@@ -247,8 +251,6 @@ def test_distances_of_arrays_that_do_not_fit_are_refused():
     ]:
         with pytest.raises(ValueError, match="fit"):
             compiled.distances(rows, points, to)
-    with pytest.raises(ValueError, match="contiguous"):
-        compiled.distances(np.asfortranarray(X), panels, out)
     with pytest.raises((ValueError, BufferError)):
         compiled.distances(X, panels, np.broadcast_to(0.0, (6, 9)))
     assert (out == 0).all()
@@ -309,11 +311,12 @@ def test_arrays_and_losses_that_are_not_compiled_are_left_to_numpy():
         (F[:, :7].copy(), y, weights, dual[:7]),
         (F.astype(int), y.astype(int), weights.astype(int), dual.astype(int)),
         (unaligned(F), y, weights, dual),
-        (F, unaligned(y), weights, dual),
-        (F, y, unaligned(weights), dual),
-        (F, y, weights, unaligned(dual)),
     ):
         assert sweep(table, *wrong, intercept, True) is None
+    aligned = sweep(table, F, y, weights, dual, intercept, True)
+    others = sweep(table, F, unaligned(y), unaligned(weights), unaligned(dual), unaligned(intercept), True)
+    np.testing.assert_array_equal(others[0], aligned[0])
+    np.testing.assert_array_equal(others[1], aligned[1])
     mine = losses.custom(lambda u: u**2 / (1 + u**2), lambda u: 2 * u / (1 + u**2) ** 2, task="regression")
     assert encode(mine) is None
     assert compiled.encode_losses([(losses.Saturating(), slice(0, 1)), (mine, slice(1, 2))]) is None

@@ -321,3 +321,63 @@ def test_resume_has_the_same_landmarks(tmp_path, estimator, rule, form):
     again = clone(model).set_params(checkpoint=tmp_path).fit(X, y)
     np.testing.assert_array_equal(dense(again.landmark_vectors_), first)
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+class Returns:
+    """A rule that returns what it is told to."""
+
+    def __init__(self, chosen):
+        self.chosen = chosen
+
+    def choose(self, rows, kernel, rank, tol, rng):
+        return self.chosen
+
+
+@each_estimator
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ([0, 5, 5], "3 indices from 0 to 5, 2 distinct"),
+        ([-1, 5], "2 indices from -1 to 5, 2 distinct"),
+        ([0, 300], "2 indices from 0 to 300, 2 distinct"),
+        (np.arange(31), "31 landmarks, where at most 30 are asked for"),
+        ([0.0, 1.0], r"shape \(2,\) and type float64"),
+        ([], r"shape \(0,\)"),
+        (None, r"shape \(\) and type object"),
+        (np.full((3, 3), np.nan), "NaN"),
+        (np.ones((3, 2)), "2 columns, but X has 3"),
+    ],
+    ids=["duplicate", "negative", "too large", "too many", "floats", "empty", "None", "NaN", "columns"],
+)
+def test_a_rule_that_returns_no_landmarks_is_told_so(estimator, chosen, said):
+    X, y = problem(estimator)
+    with pytest.raises(ValueError, match=f"Returns.choose must return distinct store indices from 0 to 299.*{said}"):
+        estimator(landmarks=Returns(chosen), rank=30).fit(X, y)
+
+
+@each_estimator
+def test_indices_of_any_integer_type(estimator):
+    X, y = problem(estimator, m=6000)
+    models = [
+        estimator(landmarks=Returns(np.arange(0, 60, 2).astype(dtype)), rank=30, random_state=0).fit(X, y)
+        for dtype in (np.uint64, np.int64)
+    ]
+    np.testing.assert_array_equal(*(model.dual_coef_ for model in models))
+
+
+@each_estimator
+def test_a_rule_is_asked_for_no_more_landmarks_than_there_are_rows(estimator):
+    class Draw:
+        def choose(self, rows, kernel, rank, tol, rng):
+            return rng.choice(rows.n_rows, rank, replace=False)
+
+    X, y = problem(estimator, m=40)
+    assert estimator(landmarks=Draw()).fit(X, y).rank_ <= 40
+
+
+@each_estimator
+@pytest.mark.parametrize("landmarks", [None, 7, len, Returns], ids=["None", "number", "function", "class"])
+def test_landmarks_that_are_neither_rule_nor_array_are_refused_before_any_work(estimator, landmarks):
+    with pytest.raises(ValueError, match="landmarks must be"):
+        # the rows are not looked at
+        estimator(landmarks=landmarks).fit("no such file", None)

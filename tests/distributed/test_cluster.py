@@ -13,6 +13,7 @@ import pytest
 from dask import delayed
 from dask.sizeof import sizeof
 from distributed import Client, LocalCluster
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.metrics.pairwise import rbf_kernel
@@ -76,6 +77,24 @@ def test_the_same_models(client):
     np.testing.assert_array_equal(model.predict(rows).compute(), model.predict(X))
     target = da.from_array(WAVE, chunks=900).persist()
     same_model(UniSVMRegressor(**SETTINGS).fit(rows, target), UniSVMRegressor(**SETTINGS).fit(X, WAVE))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_blocks_at_any_address(client, kernel, dtype):
+    # arrays that come over the network do not always begin where their type wants them to
+    rows, settings = X[:400].astype(dtype), {"kernel": kernel, **SETTINGS}
+    model = UniSVMClassifier(**settings).fit(da.from_array(rows, chunks=(7, 2)), y[:400])
+    expected = UniSVMClassifier(**settings).fit(rows, y[:400])
+    np.testing.assert_allclose(model.objective_, expected.objective_, rtol=1e-3)
+
+
+def test_sparse_blocks_at_any_address(client):
+    rows = sparse.random_array((400, 30), density=0.2, format="csr", random_state=0)
+    settings = {"kernel": "laplacian", "rank": 30, "random_state": 0}
+    blocks = [da.from_delayed(delayed(rows[low : low + 7]), (min(7, 400 - low), 30), float) for low in range(0, 400, 7)]
+    model = UniSVMClassifier(**settings).fit(da.concatenate(blocks), y[:400])
+    assert model.objective_ == pytest.approx(UniSVMClassifier(**settings).fit(rows, y[:400]).objective_, rel=1e-3)
 
 
 def dies_once(flag, function):

@@ -1,11 +1,13 @@
 """Predictions for Dask collections: nothing is computed before it is asked for, and then they are those for arrays."""
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 from dask import delayed
+from dask.base import tokenize
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 
@@ -126,9 +128,8 @@ def _holds(thing, model) -> bool:
         return any(_holds(part, model) for part in thing)
     if isinstance(thing, dict):
         return any(_holds(part, model) for part in thing.values())
-    return any(
-        _holds(getattr(thing, name), model) for name in ("args", "kwargs", "value", "func") if hasattr(thing, name)
-    )
+    parts = ("args", "kwargs", "value", "func", "content")
+    return any(_holds(getattr(thing, name), model) for name in parts if hasattr(thing, name))
 
 
 def test_the_model_is_in_one_task():
@@ -156,3 +157,19 @@ def test_mistakes_are_refused_at_once():
         model.trust(rows, y[1:])
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
         model.trust(rows[rows[:, 0] > 0], da.from_array(y, chunks=299))
+
+
+def test_models_with_the_same_parameters_are_told_apart():
+    """Dask takes tasks with the same token for one; that of a model knows its fit."""
+    rows = da.from_array(X, chunks=(100, 2))
+    models = [UniSVMClassifier(**SETTINGS).fit(X, labels) for labels in (y, 1 - y)]
+    first, second = dask.compute(*(rows.map_blocks(model.predict, drop_axis=1, dtype=int) for model in models))
+    np.testing.assert_array_equal(first, models[0].predict(X))
+    np.testing.assert_array_equal(second, models[1].predict(X))
+    assert tokenize(models[0]) == tokenize(models[0])
+
+
+def test_a_collection_among_the_parameters():
+    model = UniSVMClassifier(landmarks=da.from_array(X[:20], chunks=5), random_state=0).fit(X, y)
+    rows = da.from_array(X, chunks=(100, 2))
+    np.testing.assert_array_equal(model.predict(rows).compute(), model.predict(X))

@@ -21,6 +21,7 @@ from unisvm.rows.mapped import StoredRows
 _HASH = hashlib.sha256
 _BLOCK_BYTES = 2**24
 _LONGEST = 120
+_LIBRARIES = ("unisvm.", "sklearn.", "numpy.", "scipy.")
 #: stands before a hash in a description
 _MARK = " #"
 
@@ -103,8 +104,14 @@ def _describe(value: Any, n_threads: int, inside: tuple[int, ...]) -> str:
     if is_dataclass(value):
         return call(kind, {field.name: getattr(value, field.name) for field in fields(value)})
     if hasattr(value, "__dict__"):
-        return call(kind, vars(value))
-    raise TypeError(f"{value!r} cannot be told from another {kind}, as a checkpoint must.")
+        # of an object that is nobody's but the user's, the methods may be others in the next run
+        is_users = not kind.startswith(_LIBRARIES)
+        methods = [part for part in vars(type(value)).values() if is_users and isinstance(part, FunctionType)]
+        return call(kind, vars(value) | ({"methods": methods} if methods else {}))
+    raise TypeError(
+        f"{value!r} cannot be told from another {kind}, as a checkpoint must: its class needs attributes that are not "
+        f"in __slots__, or a method get_params."
+    )
 
 
 def describe_together(values: Iterable[Any], n_threads: int = 1) -> str:

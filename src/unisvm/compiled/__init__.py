@@ -112,14 +112,12 @@ def sweep(
         return False
     if features.shape[1] < _sweeps.MIN_FEATURES:
         return False
-    # arrays that came over a network may be unaligned
-    others = [array for array in (y, weights, dual, intercept) if array is not None]
-    if not all(array.dtype == features.dtype and array.flags.aligned for array in others):
+    if any(array is not None and array.dtype != features.dtype for array in (y, weights, dual, intercept)):
         return False
-    y = np.broadcast_to(y, shape)
-    weights = None if weights is None else np.broadcast_to(weights, shape)
+    y = np.broadcast_to(_aligned(y), shape)
+    weights = None if weights is None else np.broadcast_to(_aligned(weights), shape)
     columns = columns.astype(np.int64, copy=False)[:, None]
-    intercept = np.ascontiguousarray(intercept)
+    dual, intercept = _aligned(dual), _readable(intercept)
     _sweeps.sweep(features, y, weights, dual, intercept, *table, is_margin, gradients, sums, columns)
     return True
 
@@ -182,7 +180,7 @@ def panels(points: np.ndarray) -> np.ndarray:
 
 def distances(rows: np.ndarray, panels: np.ndarray, out: np.ndarray) -> None:
     """Write ‖x − z‖₁ between rows x and points z into `out`, of shape (n_rows, n_points)."""
-    _sweeps.distances(rows, panels, out)
+    _sweeps.distances(_readable(rows), panels, out)
 
 
 def sparse_products(rows, by_column, of_distances: bool, out: np.ndarray) -> bool:
@@ -206,13 +204,23 @@ def sparse_products(rows, by_column, of_distances: bool, out: np.ndarray) -> boo
 
 def _csr_arrays(matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """indptr and indices as columns of int64, and data."""
-    indptr, indices = (numbers.astype(np.int64, copy=False)[:, None] for numbers in (matrix.indptr, matrix.indices))
-    return indptr, indices, matrix.data
+    indptr, indices = (_readable(numbers.astype(np.int64, copy=False)) for numbers in (matrix.indptr, matrix.indices))
+    return indptr[:, None], indices[:, None], _readable(matrix.data)
 
 
 def _sweeps_columns(n_columns: int) -> bool:
     """Whether sweeps of so many columns are compiled here."""
     return _sweeps is not None and (n_columns == 1 or _sweeps.wide_vectors)
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    """The array at an address that its type allows: those that came over a network may lie elsewhere."""
+    return np.require(array, requirements="A")
+
+
+def _readable(array: np.ndarray) -> np.ndarray:
+    """The array, contiguous and aligned."""
+    return np.require(array, requirements=["C", "A"])
 
 
 def _can_read(array: np.ndarray) -> bool:

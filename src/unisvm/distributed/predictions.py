@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from unisvm.distributed.collections import check_columns, is_dask, known_length, parts_of
+from unisvm.distributed.tasks import Opaque, send
 
 
 def map_predictions(
@@ -41,7 +42,7 @@ def map_predictions(
         )
     if dtype is None:
         dtype = np.result_type(_precision(X), estimator.dual_coef_.dtype)
-    model = delayed(estimator, pure=False)
+    model = send(estimator)
     width = () if n_columns is None else (n_columns,)
     empty = np.empty((0, *width), dtype)
     results = [delayed(_apply)(model, method, empty, row, *other) for row, other in zip(rows, others, strict=True)]
@@ -70,7 +71,7 @@ def _precision(X) -> np.dtype:
     return np.dtype(np.float32 if of_columns == {np.dtype(np.float32)} else np.float64)
 
 
-def _apply(model: Any, method: str, empty: np.ndarray, X, *others) -> np.ndarray:
+def _apply(model: Opaque, method: str, empty: np.ndarray, X, *others) -> np.ndarray:
     if X.shape[0] == 0:
         return empty
-    return getattr(model, method)(X, *others).astype(empty.dtype, copy=False)
+    return getattr(model.content, method)(X, *others).astype(empty.dtype, copy=False)

@@ -36,14 +36,10 @@ class BlockFeatures:
     block : callable
         Maps rows of X to features.
     width : int
-    itemsize : int
     """
 
-    def __init__(
-        self, stores: list[Any], sizes: np.ndarray, block: Callable[..., np.ndarray], width: int, itemsize: int
-    ):
+    def __init__(self, stores: list[Any], sizes: np.ndarray, block: Callable[..., np.ndarray], width: int):
         self.shape = (int(sizes.sum()), width)
-        self.itemsize = itemsize
         self._stores = stores
         self._sizes = sizes
         # persisted, so that it is not bound to a worker as the blocks are
@@ -190,7 +186,7 @@ class DaskRows:
 
     def build(self, block: Callable[..., np.ndarray], rank: int, room: float = np.inf) -> BlockFeatures:
         """Features of all rows, which stay where the rows are: Dask writes to disk what its workers cannot hold."""
-        return BlockFeatures(self._blocks, np.diff(self._starts), block, rank, self.dtype.itemsize)
+        return BlockFeatures(self._blocks, np.diff(self._starts), block, rank)
 
     def reduce(
         self,

@@ -15,8 +15,6 @@ from unisvm.kernels.rbf import RBF
 
 __all__ = ["RBF", "Function", "Kernel", "Laplacian", "Linear", "Polynomial", "Precomputed", "Sigmoid", "get"]
 
-NAMES = ("linear", "rbf", "laplacian", "poly", "sigmoid", "precomputed")
-
 
 def get(kernel, *, gamma="scale", degree=3, coef0=0.0, kernel_params=None) -> Kernel:
     """The kernel of that name, function or object.
@@ -49,16 +47,12 @@ def get(kernel, *, gamma="scale", degree=3, coef0=0.0, kernel_params=None) -> Ke
         return kernel
     if callable(kernel):
         return Function(kernel, kernel_params)
-    match one_of("kernel", kernel, NAMES):
-        case "linear":
-            return Linear()
-        case "rbf":
-            return RBF(gamma)
-        case "laplacian":
-            return Laplacian(gamma)
-        case "poly":
-            return Polynomial(gamma, degree, coef0)
-        case "sigmoid":
-            return Sigmoid(gamma, coef0)
-        case _:
-            return Precomputed()
+    named: dict[str, Kernel] = {
+        "linear": Linear(),
+        "rbf": RBF(gamma),
+        "laplacian": Laplacian(gamma),
+        "poly": Polynomial(gamma, degree, coef0),
+        "sigmoid": Sigmoid(gamma, coef0),
+        "precomputed": Precomputed(),
+    }
+    return named[one_of("kernel", kernel, named)]

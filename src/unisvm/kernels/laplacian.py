@@ -87,7 +87,7 @@ class Manhattan:
         if dtype not in self._panels:
             self._panels[dtype] = compiled.panels(points.astype(dtype, copy=False))
         distances = room((len(X), len(points)), dtype, out)
-        compiled.distances(np.ascontiguousarray(X, dtype), self._panels[dtype], distances)
+        compiled.distances(X.astype(dtype, copy=False), self._panels[dtype], distances)
         return distances
 
     def _of_sparse(self, X, out: np.ndarray | None) -> np.ndarray:

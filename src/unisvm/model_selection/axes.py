@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from unisvm import kernels, losses
+from unisvm._base import ParameterEstimator
 from unisvm._checks import check_number, is_integer, one_of
 from unisvm.losses.base import Loss
 
@@ -20,7 +20,7 @@ _AUTO_KERNELS = ("rbf", "laplacian")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GridParameters(BaseEstimator):
+class GridParameters(ParameterEstimator):
     """Parameters of the searching estimators that plain ones do not have; `UniSVMClassifierCV` describes them."""
 
     losses: Any = None

@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from unisvm._base import (
     BaseUniSVM,
     FitParameters,
-    check_parameters,
     describe_estimator,
     fit_estimator,
+    read_settings,
     set_attributes,
     target_encoder,
 )
@@ -201,7 +201,7 @@ def read_axes(search: BaseSearch) -> Axes:
             raise ValueError(f"{name} must be True or False, got {getattr(search, name)!r}.")
     for kernel in kernels:
         estimator = plain_estimator(search, losses[0], float(Cs[0]), KernelChoice(kernel, "scale"), 0)
-        check_parameters(estimator.set_params(verbose=search.verbose, checkpoint=search.checkpoint))
+        read_settings(estimator.set_params(verbose=search.verbose, checkpoint=search.checkpoint))
     return axes
 
 
@@ -213,6 +213,7 @@ def plan(
     With `whole`, the first split is all rows, trained and scored on; splits by ``cv`` follow only if that is given.
     """
     X, y = search._validate(X, y)
+    X = as_rows(X)
     template = plain_estimator(search, axes.losses[0], 1.0, KernelChoice(axes.kernels[0], "scale"), 0)
     weights = check_weights(sample_weight, X)
     if is_precomputed(template.kernel):
@@ -238,9 +239,9 @@ def _indices(rows: Any) -> np.ndarray:
 
 
 def _kernel_choices(axes: Axes, job: SearchJob) -> list[KernelChoice]:
-    X = as_rows(job.X)
-    rows = MemoryRows(X, np.empty((X.shape[0], 0)), job.weights)
-    return axes.kernel_choices(X.shape[1], rows.variance() if isinstance(axes.gammas, int) else 0.0)
+    n_rows, n_features = job.X.shape
+    rows = MemoryRows(job.X, np.empty((n_rows, 0)), job.weights)
+    return axes.kernel_choices(n_features, rows.variance() if isinstance(axes.gammas, int) else 0.0)
 
 
 # ------------------------------------------------------------------ search and refit
@@ -345,7 +346,7 @@ def _refit(
     C = attributes["C_"] if clean is None else clean.C
     best = plain_estimator(search, attributes["loss_"], C, choice, job.template.random_state)
     folder = None if search.checkpoint is None else Path(search.checkpoint) / "refit"
-    settings = check_parameters(best.set_params(verbose=search.verbose, checkpoint=folder))
+    settings = read_settings(best.set_params(verbose=search.verbose, checkpoint=folder))
     if clean is not None:
         sample_weight = np.where(clean.suspects, 0, 1 if sample_weight is None else sample_weight)
     # a nonconvex loss starts from the mean of its splits' functions, to end at the stationary point that was scored

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from unisvm._base import BaseUniSVM, check_parameters, target_encoder
+from unisvm._base import BaseUniSVM, read_settings, target_encoder
 from unisvm._validation import drop_zero_weights, is_precomputed
 from unisvm.columns import ColumnSpec
 from unisvm.engine import FitSettings
-from unisvm.kernels.base import as_rows
 from unisvm.losses.base import Loss
 from unisvm.memory_budget import MemoryBudget
 from unisvm.model_selection.axes import KernelChoice
@@ -62,7 +61,7 @@ class SearchJob(NamedTuple):
     def settings(self, choice: KernelChoice) -> FitSettings:
         """Settings of fits with this kernel."""
         template = clone(self.template).set_params(**choice._asdict())
-        return replace(check_parameters(template), memory=self.memory)
+        return replace(read_settings(template), memory=self.memory)
 
 
 class SplitColumns(NamedTuple):
@@ -158,7 +157,7 @@ def fold(job: SearchJob, subset: np.ndarray | None = None) -> Folds:
         _order(stored[:, columns.n_targets :] > 0),
         job.template.scratch_dir,
         present,
-        given=as_rows(job.X),
+        given=job.X,
     )
     place = np.full(len(weights), -1)
     place[present] = np.arange(len(present))

@@ -19,7 +19,7 @@ from unisvm.model_selection.axes import KernelChoice
 from unisvm.model_selection.folds import Folds, SearchJob
 from unisvm.model_selection.solve import COLUMNS_AT_ONCE, BatchSolution, GridSolver
 from unisvm.parallel import CancelToken
-from unisvm.progress import FitObserver, Report
+from unisvm.progress import Report, StageRunner
 from unisvm.targets import Attributes
 
 
@@ -73,8 +73,8 @@ def solve_kernel(
     cancel = CancelToken() if cancel is None else cancel
     shared, each = decision_bytes(folds)
     at_once = job.memory.cells_at_once(max_cells(folds, len(losses)), shared, each)
-    observer = FitObserver(Stages(check_random_state(job.template.random_state)), report)
-    nystrom = engine.prepare(folds.rows, settings, observer, keep_sample=True, reserved=shared + at_once * each)
+    runner = StageRunner(Stages(check_random_state(job.template.random_state)), report)
+    nystrom = engine.prepare(folds.rows, settings, runner, keep_sample=True, reserved=shared + at_once * each)
     order = np.argsort(Cs, kind="stable")
     solver = GridSolver(folds.rows, nystrom, folds.columns, losses, Cs[order], settings, cancel)
     for batch in solver.solve_all(at_once):

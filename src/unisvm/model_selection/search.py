@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 from sklearn import config_context, get_config
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from unisvm.checkpoint import Arrays, Stages
@@ -158,7 +159,9 @@ class _Search:
     ) -> None:
         """Score kernels: those that are `shared` in one thread each, so many at the same time."""
         job, lock, config = self.job, Lock(), get_config()
-        share = job._replace(memory=job.memory.share(at_once)), folds._replace(rows=folds.rows.with_threads(1))
+        template = clone(job.template).set_params(n_jobs=1)
+        job_share = job._replace(template=template, memory=job.memory.share(at_once))
+        share = job_share, folds._replace(rows=folds.rows.with_threads(1))
 
         def score(g: int, job: SearchJob, folds: Folds, cancel: CancelToken) -> None:
             scores.unfinished[g] = 0
@@ -209,9 +212,7 @@ class _Search:
                 reached = np.nanmax(scores.means[:, left], axis=(0, 2))
                 best = np.argsort(-reached, kind="stable")[: -(-len(left) // 2)]
                 left = sorted(left[i] for i in best)
-                names = ", ".join(
-                    f"{kernel} with gamma={gamma}" for kernel, gamma in map(self.choices.__getitem__, left)
-                )
+                names = ", ".join(f"{self.choices[g].kernel} with gamma={self.choices[g].gamma}" for g in left)
                 self.report.say(f"{n_rows} rows leave {names}")
             n_rows *= _GROWTH
         return left

@@ -81,7 +81,8 @@ class LogCExtrapolation:
     def add(self, batch: BatchSolution) -> None:
         """Go on to the highest C of a batch."""
         self._Cs = np.concatenate([self._Cs, batch.Cs])[-2:]
-        self._weights = [*self._weights, *np.moveaxis(batch.weights, 2, 0)][-2:]
+        # copies, since a view would keep the whole batch
+        self._weights = [weights.copy() for weights in [*self._weights, *np.moveaxis(batch.weights, 2, 0)][-2:]]
 
     def ahead(self, Cs: np.ndarray) -> np.ndarray | None:
         """Weights to start from at higher C; None at the beginning."""
@@ -108,7 +109,7 @@ class ConvexWarmStart:
         """Take in the solutions of a batch, if a loss that seeds others is among its losses."""
         for place, j in enumerate(batch.losses.tolist()):
             if losses[j].seeds_nonconvex:
-                self._weights |= zip(batch.Cs.tolist(), np.moveaxis(batch.weights[:, place], 1, 0), strict=True)
+                self._weights |= zip(batch.Cs.tolist(), np.moveaxis(batch.weights[:, place].copy(), 1, 0), strict=True)
 
     def at(self, Cs: np.ndarray, n_losses: int) -> np.ndarray | None:
         """Weights to start from; None, which stands for least squares, where they are not known."""

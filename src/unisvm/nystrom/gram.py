@@ -40,7 +40,7 @@ class Sample(NamedTuple):
     features: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gram:
     """Second moments of the features in the orthonormal basis.
 

@@ -126,6 +126,9 @@ RULES: dict[str, LandmarkRule] = {
 }
 
 
+_EXPECTED = f"landmarks must be one of {', '.join(map(repr, RULES))}, an object with a method choose, or an array of"
+
+
 class Landmarks(NamedTuple):
     """The landmarks, in the forms in which they are needed.
 
@@ -160,10 +163,7 @@ class Landmarks(NamedTuple):
             return cls._from_row_indices(np.unique(array), rows, kernel)
         if array.ndim != 2 or kernel.points_are_indices:
             kinds = "row indices (1-D integers)" + ("" if kernel.points_are_indices else " or points (2-D)")
-            raise ValueError(
-                f"landmarks must be one of {', '.join(map(repr, RULES))}, an object with a method choose, or an array "
-                f"of {kinds}; got an array of shape {array.shape} and type {array.dtype}."
-            )
+            raise ValueError(f"{_EXPECTED} {kinds}; got an array of shape {array.shape} and type {array.dtype}.")
         points = check_array(array, accept_sparse="csr", dtype=rows.dtype, input_name="landmarks")
         if points.shape[1] != rows.n_features:
             raise ValueError(f"The landmarks have {points.shape[1]} columns, but X has {rows.n_features}.")
@@ -209,11 +209,13 @@ class Landmarks(NamedTuple):
 
 
 def check_rule(landmarks: Any) -> None:
-    """Raise when `landmarks` is a name that no rule has, or a class in place of an object."""
+    """Raise when `landmarks` cannot be a rule or an array, whatever the rows."""
     if isinstance(landmarks, str):
         one_of("landmark rule", landmarks, RULES)
     elif isinstance(landmarks, type):
         raise ValueError(f"landmarks must be an object: use {landmarks.__name__}() instead of the class.")
+    elif not (callable(getattr(landmarks, "choose", None)) or hasattr(landmarks, "shape") or np.ndim(landmarks)):
+        raise ValueError(f"{_EXPECTED} row indices or points; got {landmarks!r}.")
 
 
 def _is_rule(landmarks: Any) -> bool:
@@ -233,21 +235,31 @@ def choose_landmarks(
     if isinstance(landmarks, str) and rank >= rows.n_rows:
         return Landmarks.from_store(rows, kernel, np.arange(rows.n_rows))
     rule = RULES[landmarks] if isinstance(landmarks, str) else landmarks
+    rank = min(rank, rows.n_rows)
     # threads of BLAS would spin on between its many small products
     with blas_threads(1):
         chosen = rule.choose(rows, kernel, rank, tol, rng)
-    if sparse.issparse(chosen) or np.ndim(chosen) == 2:
-        return Landmarks.from_array(chosen, rows, kernel)
-    if not isinstance(landmarks, str):
-        chosen = _check_indices(rule, np.asarray(chosen), rows.n_rows)
-    return Landmarks.from_store(rows, kernel, chosen)
+    if isinstance(landmarks, str):
+        return Landmarks.from_store(rows, kernel, chosen)
+    try:
+        chosen = chosen if sparse.issparse(chosen) else np.asarray(chosen)
+        if chosen.ndim and chosen.shape[0] > rank:
+            raise ValueError(f"got {chosen.shape[0]} landmarks, where at most {rank} are asked for.")
+        if chosen.ndim == 2:
+            return Landmarks.from_array(chosen, rows, kernel)
+        return Landmarks.from_store(rows, kernel, _check_indices(chosen, rows.n_rows))
+    except ValueError as error:
+        raise ValueError(
+            f"{type(rule).__name__}.choose must return distinct store indices from 0 to {rows.n_rows - 1} or points "
+            f"(2-D): {error}"
+        ) from error
 
 
-def _check_indices(rule: LandmarkRule, indices: np.ndarray, n_rows: int) -> np.ndarray:
-    is_integer = indices.ndim == 1 and np.issubdtype(indices.dtype, np.integer)
-    if is_integer and len(np.unique(indices)) == len(indices) > 0 and 0 <= indices.min() <= indices.max() < n_rows:
-        return indices
-    raise ValueError(
-        f"{type(rule).__name__}.choose must return distinct store indices from 0 to {n_rows - 1} (1-D integers) or "
-        f"points (2-D); got an array of shape {indices.shape} and type {indices.dtype}."
-    )
+def _check_indices(indices: np.ndarray, n_rows: int) -> np.ndarray:
+    if not (indices.ndim == 1 and len(indices) and np.issubdtype(indices.dtype, np.integer)):
+        raise ValueError(f"got an array of shape {indices.shape} and type {indices.dtype}.")
+    if indices.min() < 0 or indices.max() >= n_rows or len(np.unique(indices)) < len(indices):
+        raise ValueError(
+            f"got {len(indices)} indices from {indices.min()} to {indices.max()}, {len(np.unique(indices))} distinct."
+        )
+    return indices.astype(np.intp)

@@ -233,11 +233,8 @@ class _Subset(StoredRows):
         self._rows = rows
         self._indices = indices
         self.shape = (len(indices), rows.shape[1])
-        self.dtype = rows.dtype
-        self.entries_a_row = rows.entries_a_row
-        self.names = rows.names
-        self.index_base = rows.index_base
-        self.is_finite = rows.is_finite
+        self.dtype, self.entries_a_row = rows.dtype, rows.entries_a_row
+        self.names, self.index_base, self.is_finite = rows.names, rows.index_base, rows.is_finite
 
     def _between(self, low: int, high: int) -> Any:
         return self._rows[self._indices[low:high]]

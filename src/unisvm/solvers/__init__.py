@@ -3,22 +3,11 @@
 from collections.abc import Callable
 
 from unisvm._checks import one_of
-from unisvm.solvers.base import History, Iteration, Result, Solver, Start, StopReason, relative_decrease
+from unisvm.solvers.base import Iteration, Result, Solver, Start, StopReason, relative_decrease
 from unisvm.solvers.dca import DCA
 from unisvm.solvers.lbfgs import LBFGS
 
-__all__ = [
-    "DCA",
-    "LBFGS",
-    "History",
-    "Iteration",
-    "Result",
-    "Solver",
-    "Start",
-    "StopReason",
-    "get",
-    "relative_decrease",
-]
+__all__ = ["DCA", "LBFGS", "Iteration", "Result", "Solver", "Start", "StopReason", "get", "relative_decrease"]
 
 _SOLVERS: dict[str, Callable[[], Solver]] = {"lbfgs": LBFGS, "dca": DCA}
 

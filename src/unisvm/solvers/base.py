@@ -233,12 +233,23 @@ class Result:
     def empty(cls, iteration: Iteration) -> Result:
         """The result before the first step."""
         q = iteration.objective.n_columns
+        if np.shape(iteration.weights)[1:] != (q,):
+            raise ValueError(
+                f"{type(iteration).__name__}: weights must have shape (n_coordinates, {q}), a column for each of the "
+                f"objective's; got {np.shape(iteration.weights)}."
+            )
         unknown = np.full(q, np.inf)
         weights, n_sweeps = np.zeros_like(iteration.weights), np.full(q, iteration.n_sweeps)
         return cls(weights, unknown, unknown.copy(), n_sweeps, [StopReason.MAX_ITER] * q, History())
 
     def update(self, iteration: Iteration) -> None:
         """Take in where the columns under way stand after a step, but for their weights."""
+        for name in ("value", "stationarity"):
+            if np.shape(getattr(iteration, name)) != iteration.columns.shape:
+                raise ValueError(
+                    f"{type(iteration).__name__}.step must set {name} to a number for each column under way, an array "
+                    f"of shape {iteration.columns.shape}; got shape {np.shape(getattr(iteration, name))}."
+                )
         self.objective[iteration.columns] = iteration.value
         self.stationarity[iteration.columns] = iteration.stationarity
         self.n_sweeps[iteration.columns] += 1
@@ -305,13 +316,19 @@ def minimise(
     """
     # threads that small products wake would spin on into the next sweep
     with blas_threads(1) if getattr(solver, "has_small_products", False) else nullcontext():
-        iteration = solver.begin(objective, majoriser, start)
         if state is None:
+            iteration = solver.begin(objective, majoriser, start)
+            if not isinstance(iteration, Iteration):
+                raise TypeError(
+                    f"{type(solver).__name__}.begin must return an Iteration; got {type(iteration).__name__}."
+                )
             result = Result.empty(iteration)
         else:
             state = _copied(state)
-            iteration.resume(state)
             result = Result.from_state(state)
+            # any weights will do, and a solver that is given some looks for none
+            iteration = solver.begin(objective, majoriser, start._replace(weights=result.weights))
+            iteration.resume(state)
         while len(iteration.columns) and len(result.history) < max_iter:
             iteration.step()
             result.update(iteration)
@@ -329,7 +346,11 @@ def minimise(
 
 def _copied(state: State) -> State:
     """Arrays that the iteration does not write to, in the same order in memory, by which sums are rounded alike."""
-    return {name: array.copy(order="K") for name, array in state.items()}
+    copied = {name: np.array(array, order="K") for name, array in state.items()}
+    objects = [name for name, array in copied.items() if array.dtype.hasobject]
+    if objects:
+        raise TypeError(f"The state of a solver must be arrays of numbers or text; {', '.join(objects)} is of objects.")
+    return copied
 
 
 def relative_decrease(gradient: np.ndarray, objective: np.ndarray) -> np.ndarray:
