@@ -75,7 +75,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         The folder for that file, which is gone after the fit, and for rows that are read from Parquet files or from
         text; the system's folder for temporary files when None.
     checkpoint : str or Path, optional
-        A folder, made if it is not there, that the stages of the fit are kept in. The same call goes on from there
+        A folder, made if it is not there, that the stages of the fit are kept in. The same call resumes from there
         after the process was killed, and returns the finished model at once when the fit had ended. Each fit needs a
         folder of its own: one of other data or parameters is refused.
     n_jobs : int or None, default=None
@@ -213,7 +213,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         return self.classes_[(decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)]
 
     def trust(self, X, y):
-        """How much the model believes each label, from 0 to 1: it falls with the row's loss.
+        """Trust in each label, from 0 to 1: it falls with the row's loss.
 
         For a bounded loss it is 1 − ψ(u)/sup ψ, so that a row near 0 is ignored: a suspect for a wrong label.
         Otherwise it is 1/(1 + ψ(u)). With several classes the loss is that of the row's own class; with several

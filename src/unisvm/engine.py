@@ -26,7 +26,7 @@ from unisvm.parallel import single_thread_if_small
 from unisvm.preconditioner import Majoriser
 from unisvm.progress import StageRunner
 from unisvm.rows import RowStore
-from unisvm.solvers.base import Result, Solver, Start, minimise
+from unisvm.solvers.base import Result, Solver, Start, minimise, trait
 from unisvm.solvers.subsample import solve_subsample
 from unisvm.targets import TargetUnits
 
@@ -68,15 +68,6 @@ class FitSettings:
     max_iter: int
     memory: MemoryBudget
 
-    @property
-    def copies_of_features(self) -> int:
-        """Matrices of the size of the features that the solver holds."""
-        return getattr(self.solver, "copies_of_features", 1)
-
-    @property
-    def needs_exact_majoriser(self) -> bool:
-        return getattr(self.solver, "needs_exact_majoriser", False)
-
 
 class LandmarkBasis(NamedTuple):
     """The kernel with its gamma as a number, the landmarks, and the feature map of those that are independent."""
@@ -105,8 +96,7 @@ class LandmarkBasis(NamedTuple):
 
     def expansion(self, dual: np.ndarray, intercept: np.ndarray) -> KernelExpansion:
         """Functions with these dual coefficients, of shape (rank, n_columns)."""
-        row_indices = self.row_indices
-        points = row_indices if self.kernel.points_are_indices else self.feature_map.points
+        points = self.row_indices if self.kernel.points_are_indices else self.feature_map.points
         return KernelExpansion(self.kernel, points, np.ascontiguousarray(dual.T), intercept)
 
     @property
@@ -237,7 +227,7 @@ def prepare(
             features,
             runner.rng,
             basis.store_indices,
-            exact=settings.needs_exact_majoriser,
+            exact=trait(settings.solver, "needs_exact_majoriser"),
             quadratic=quadratic,
             keep_sample=keep_sample,
         ),
@@ -260,7 +250,7 @@ def choose_basis(rows: RowStore, settings: FitSettings, rng: np.random.RandomSta
 
 
 def _room_for_features(rows: RowStore, settings: FitSettings, landmarks: Landmarks, reserved: int) -> float:
-    rank, copies = landmarks.vectors.shape[0], settings.copies_of_features
+    rank, copies = landmarks.vectors.shape[0], trait(settings.solver, "copies_of_features")
     n_sampled = sample_size(rows.n_rows, rank)
     return settings.memory.room_for_features(rows, rank, n_sampled, copies_of_features=copies, reserved=reserved)
 
@@ -273,7 +263,7 @@ def find_start(
     units: TargetUnits,
     init: KernelExpansion | None,
 ) -> Start:
-    """Where the solver starts: from `init` or by its own choice, and after a look at a sample where that pays."""
+    """Start of the solver: from `init` or by its own choice, and by the solution on a sample where that pays."""
     rows, (loss,), feature_map = objective.rows, objective.spec.losses, basis.feature_map
     weights = None if init is None else _weights_of(init, objective, basis, units)
     n_sampled = len(gram.indices)

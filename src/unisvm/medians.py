@@ -28,26 +28,26 @@ def location_and_scale(targets: np.ndarray, weights: np.ndarray) -> tuple[np.nda
     """
     present = weights > 0
     targets, weights = targets[present], weights[present].astype(np.float64)
-    centre = _medians(targets, weights)
-    distance = _medians(np.abs(targets - centre), weights)
+    location = _medians(targets, weights)
+    distance = _medians(np.abs(targets - location), weights)
     mean = np.average(targets, axis=0, weights=weights)
     deviation = np.sqrt(np.average((targets - mean) ** 2, axis=0, weights=weights))
-    return centre, _scale(centre, distance, deviation)
+    return location, _scale(location, distance, deviation)
 
 
 def location_and_scale_of_blocks(blocks: Any) -> tuple[np.ndarray, np.ndarray]:
     """The same over blocks of rows, which compute functions of their targets and weights by `map_targets`."""
-    centre = _medians_of_blocks(blocks, None)
-    distance = _medians_of_blocks(blocks, centre)
-    sums = np.sum(blocks.map_targets(_sums, centre), axis=0)
+    location = _medians_of_blocks(blocks, None)
+    distance = _medians_of_blocks(blocks, location)
+    sums = np.sum(blocks.map_targets(_sums, location), axis=0)
     mean, square = sums[1:] / sums[0]
-    return centre, _scale(centre, distance, np.sqrt(np.maximum(square - mean**2, 0.0)))
+    return location, _scale(location, distance, np.sqrt(np.maximum(square - mean**2, 0.0)))
 
 
-def _scale(centre: np.ndarray, distance: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+def _scale(location: np.ndarray, distance: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     scale = 1.4826 * distance
     scale = np.where(scale > 1e-9 * deviation, scale, deviation)
-    constant = scale <= 1e-12 * np.abs(centre)
+    constant = scale <= 1e-12 * np.abs(location)
     return np.where(constant | (scale == 0), 1.0, scale)
 
 
@@ -69,13 +69,13 @@ def _quantile(share: float, values: np.ndarray, weights: np.ndarray, below: floa
     return float(values[order[min(place, len(values) - 1)]])
 
 
-def _medians_of_blocks(blocks, centre: np.ndarray | None) -> np.ndarray:
-    """Medians of the targets, or of their distances from `centre`.
+def _medians_of_blocks(blocks, location: np.ndarray | None) -> np.ndarray:
+    """Medians of the targets, or of their distances from `location`.
 
     For the lower and the upper median of each column, an interval of the numbers' ranks that holds it is narrowed to a
     thousandth until the values in it are few: seven times at most, however far they spread.
     """
-    lows, highs, totals = zip(*blocks.map_targets(_range, centre), strict=True)
+    lows, highs, totals = zip(*blocks.map_targets(_range, location), strict=True)
     # the lower medians of all columns, and then the upper ones
     low, high, total = np.tile(np.min(lows, axis=0), 2), np.tile(np.max(highs, axis=0), 2), float(np.sum(totals))
     shares = np.repeat(_HALF, len(low) // 2)
@@ -84,7 +84,7 @@ def _medians_of_blocks(blocks, centre: np.ndarray | None) -> np.ndarray:
         shifts = np.array([max(int(span).bit_length() - _BITS, 0) for span in high - low], dtype=np.uint64)
         below, inside, numbers = (
             np.sum(part, axis=0)
-            for part in zip(*blocks.map_targets(_histogram, centre, low, high, shifts), strict=True)
+            for part in zip(*blocks.map_targets(_histogram, location, low, high, shifts), strict=True)
         )
         bins = (below + np.cumsum(inside, axis=0) < shares * total).sum(axis=0).clip(0, _BINS - 1)
         first = bins.astype(np.uint64) << shifts
@@ -93,7 +93,7 @@ def _medians_of_blocks(blocks, centre: np.ndarray | None) -> np.ndarray:
         # a bin of one rank is one value
         if ((numbers[bins, every] <= _FEW) | (shifts == 0)).all():
             break
-    found = blocks.map_targets(_values_within, centre, low, high)
+    found = blocks.map_targets(_values_within, location, low, high)
     medians = []
     for j in range(len(low)):
         values, weights = (np.concatenate([of_block[j][part] for of_block in found]) for part in (0, 1))
@@ -112,21 +112,21 @@ def _ranks(values: np.ndarray) -> np.ndarray:
 # ------------------------------------------------------------------ of one block
 
 
-def _columns(y: np.ndarray, weights: np.ndarray, centre: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _columns(y: np.ndarray, weights: np.ndarray, location: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     present = weights > 0
     columns = as_columns(y[present])
-    return columns if centre is None else np.abs(columns - centre), weights[present].astype(np.float64)
+    return columns if location is None else np.abs(columns - location), weights[present].astype(np.float64)
 
 
-def _range(y, weights, centre):
-    columns, weights = _columns(y, weights, centre)
+def _range(y, weights, location):
+    columns, weights = _columns(y, weights, location)
     ranks = _ranks(columns)
     return ranks.min(axis=0, initial=_MOST), ranks.max(axis=0, initial=0), weights.sum()
 
 
-def _histogram(y, weights, centre, low, high, shifts):
+def _histogram(y, weights, location, low, high, shifts):
     """For each interval of ranks the weight of lower ones, and in each of its bins the weight and number of rows."""
-    columns, weights = _columns(y, weights, centre)
+    columns, weights = _columns(y, weights, location)
     ranks = np.tile(_ranks(columns), 2)
     below, inside, numbers = np.zeros(len(low)), np.zeros((_BINS, len(low))), np.zeros((_BINS, len(low)))
     for j, column in enumerate(ranks.T):
@@ -138,9 +138,9 @@ def _histogram(y, weights, centre, low, high, shifts):
     return below, inside, numbers
 
 
-def _values_within(y, weights, centre, low, high):
+def _values_within(y, weights, location, low, high):
     """The distinct values in each interval of ranks, their weights, and the weight below."""
-    columns, weights = _columns(y, weights, centre)
+    columns, weights = _columns(y, weights, location)
     found = []
     for j, (column, ranks) in enumerate(zip(np.tile(columns, 2).T, np.tile(_ranks(columns), 2).T, strict=True)):
         held = (ranks >= low[j]) & (ranks <= high[j])
@@ -149,8 +149,8 @@ def _values_within(y, weights, centre, low, high):
     return found
 
 
-def _sums(y, weights, centre):
-    """Σs, and Σ s (y − centre) and Σ s (y − centre)² of each column."""
+def _sums(y, weights, location):
+    """Σs, and Σ s (y − location) and Σ s (y − location)² of each column."""
     present = weights > 0
-    columns, weights = as_columns(y[present]) - centre, weights[present].astype(np.float64)
+    columns, weights = as_columns(y[present]) - location, weights[present].astype(np.float64)
     return np.stack([np.full(columns.shape[1], weights.sum()), weights @ columns, weights @ columns**2])

@@ -1,4 +1,4 @@
-"""Bytes that a fit takes, and its refusals: every formula that `memory_limit` is held against."""
+"""Bytes that a fit takes, and its refusals: the formulas that `memory_limit` is held against."""
 
 from __future__ import annotations
 

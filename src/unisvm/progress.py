@@ -65,7 +65,7 @@ class StageRunner:
         self._stages = stages
         self.report = report
         if stages.finished:
-            report.say(f"goes on from the checkpoint after: {', '.join(stages.finished)}")
+            report.say(f"resumes from the checkpoint after: {', '.join(stages.finished)}")
 
     @property
     def rng(self) -> np.random.RandomState:

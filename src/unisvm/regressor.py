@@ -127,7 +127,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         return decision[:, 0] if self._one_target else decision
 
     def trust(self, X, y):
-        """How much the model believes each target, from 0 to 1: it falls with the row's loss.
+        """Trust in each target, from 0 to 1: it falls with the row's loss.
 
         For a bounded loss it is 1 − ψ(u)/sup ψ, so that a row near 0 is ignored: a suspect for a wrong target.
         Otherwise it is 1/(1 + ψ(u)). With several targets it is the smallest.

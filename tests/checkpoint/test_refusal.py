@@ -135,6 +135,25 @@ def test_targets_of_another_scale(tmp_path):
         UniSVMRegressor(checkpoint=tmp_path, **SETTINGS).fit(X, 2 * X[:, 0])
 
 
+def test_a_rule_whose_code_has_changed(tmp_path):
+    def rule(first):
+        class First:
+            def choose(self, rows, kernel, rank, tol, rng):
+                return np.arange(rank)
+
+        class Last:
+            def choose(self, rows, kernel, rank, tol, rng):
+                return np.arange(rows.n_rows - rank, rows.n_rows)
+
+        Last.__name__, Last.__qualname__ = First.__name__, First.__qualname__
+        return First() if first else Last()
+
+    UniSVMClassifier(checkpoint=tmp_path, landmarks=rule(True), **SETTINGS).fit(X, y)
+    UniSVMClassifier(checkpoint=tmp_path, landmarks=rule(True), **SETTINGS).fit(X, y)
+    with pytest.raises(ValueError, match="is of another fit: the contents of landmarks differ"):
+        UniSVMClassifier(checkpoint=tmp_path, landmarks=rule(False), **SETTINGS).fit(X, y)
+
+
 def test_other_estimator_and_version(folder, monkeypatch):
     with pytest.raises(ValueError, match=r"estimator was unisvm.classifier.UniSVMClassifier and is unisvm.regressor"):
         UniSVMRegressor(checkpoint=folder, **SETTINGS).fit(X, y)

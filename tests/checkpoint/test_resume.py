@@ -165,7 +165,7 @@ def test_parameters_that_another_run_may_have_otherwise(change, tmp_path, break_
     break_after(1000)
     model = UniSVMClassifier(checkpoint=tmp_path, **(settings | change)).fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), whole.decision_function(X), atol=1e-7)
-    assert ("goes on from the checkpoint after: begun, landmarks, gram, start, solver" in capsys.readouterr().out) == (
+    assert ("resumes from the checkpoint after: begun, landmarks, gram, start, solver" in capsys.readouterr().out) == (
         "verbose" in change
     )
 

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from contracts.user_objects import GradientDescent
 from problems import Problem, learnable_targets, with_or_without_intercept
 from unisvm import UniSVMClassifier, UniSVMRegressor, losses, solvers
+from unisvm.checkpoint import stages
 from unisvm.objective import Objective
 from unisvm.preconditioner import SpectralMajoriser, Spectrum
 from unisvm.rows import MemoryRows
@@ -454,3 +455,86 @@ def test_resumes_from_a_checkpoint(tmp_path, solver):
     again = UniSVMClassifier("logistic", solver=solver, **options).fit(X, y)
     np.testing.assert_array_equal(again.dual_coef_, first.dual_coef_)
     assert again.history_ == first.history_
+
+
+@pytest.mark.parametrize("solver", [LBFGS(), DCA(), GradientDescent()], ids=["lbfgs", "dca", "user's"])
+def test_resuming_looks_for_no_start(monkeypatch, solver):
+    problem = Problem("logistic", intercept=True, targets=learnable_targets)
+    states = []
+    minimise(
+        solver,
+        problem.objective,
+        problem.majoriser,
+        Start(),
+        tol=1e-6,
+        max_iter=3,
+        callback=lambda history, state: states.append(state()),
+    )
+    sweeps = []
+    for name in ("correlate_targets", "values_along"):
+        monkeypatch.setattr(Objective, name, lambda *args, name=name: sweeps.append(name))
+    minimise(solver, problem.objective, problem.majoriser, Start(), tol=1e-6, max_iter=6, state=states[-1])
+    assert sweeps == []
+
+
+class Wrong(GradientDescent):
+    """A solver with an iteration that is changed before it is returned."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def begin(self, objective, majoriser, start):
+        return self.change(super().begin(objective, majoriser, start))
+
+
+def with_weights(change):
+    def changed(iteration):
+        iteration.weights = change(iteration.weights)
+        return iteration
+
+    return changed
+
+
+def with_step(name, value):
+    def changed(iteration):
+        step = iteration.step
+        iteration.step = lambda: (step(), setattr(iteration, name, value))
+        return iteration
+
+    return changed
+
+
+@each_estimator
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        (lambda iteration: None, TypeError, "Wrong.begin must return an Iteration, got .*NoneType"),
+        (lambda iteration: iteration.weights, TypeError, "Wrong.begin must return an Iteration"),
+        (with_weights(lambda weights: weights[:, 0]), ValueError, r"weights must have shape \(n_coordinates, 1\)"),
+        (
+            with_weights(lambda weights: np.tile(weights, 2)),
+            ValueError,
+            r"weights must have shape \(n_coordinates, 1\)",
+        ),
+        (with_step("value", 1.0), ValueError, r"step must set value to a number for each column.*got shape \(\)"),
+        (with_step("stationarity", np.ones(2)), ValueError, r"set stationarity to .*shape \(1,\); got shape \(2,\)"),
+    ],
+    ids=["nothing", "array", "vector", "columns", "number", "too many"],
+)
+def test_a_solver_that_returns_nonsense_is_told_so(estimator, change, error, said):
+    with pytest.raises(error, match=said):
+        estimator(solver=Wrong(change), rank=20).fit(*moons(estimator))
+
+
+def test_a_state_of_objects_is_refused_before_it_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(stages, "_SECONDS_BETWEEN", 0)
+    monkeypatch.setattr(stages, "_SHARE", 0)
+
+    def with_objects(iteration):
+        iteration.note = np.array([{}], dtype=object)
+        iteration.arrays = (*iteration.arrays, "note")
+        return iteration
+
+    model = UniSVMClassifier("hinge", solver=Wrong(with_objects), rank=20, checkpoint=tmp_path, random_state=0)
+    with pytest.raises(TypeError, match="note is of objects"):
+        model.fit(*moons(UniSVMClassifier))

@@ -111,6 +111,18 @@ def test_more_threads_than_kernels_work_on_the_same_one(monkeypatch):
     assert watched.most == 1
 
 
+def test_models_that_are_scored_in_threads_start_none_of_their_own():
+    seen = set()
+
+    def scorer(model, rows, target):
+        seen.add((model.n_jobs, model.gamma, model.kernel_.gamma))
+        return model.score(rows, target)
+
+    UniSVMClassifierCV(**GAMMAS, n_jobs=2, scoring=scorer).fit(MANY, MANY_LABELS)
+    # the third kernel has both threads
+    assert seen == {(1, 0.25, 0.25), (1, 1.0, 1.0), (2, 4.0, 4.0)}
+
+
 def test_an_error_in_a_thread_is_raised():
     def broken(model, rows, target):
         raise ZeroDivisionError("by the scorer")

@@ -24,7 +24,7 @@ _NEGLIGIBLE = 1e-12
 def _squared_hinge_dual(Q: np.ndarray, C: float, weights: np.ndarray) -> np.ndarray:
     """α of the weighted L2SVM."""
     ridge = 1 / (2 * C * weights)
-    # units in which the diagonal is 1: a row that hardly counts has a huge ridge
+    # units in which the diagonal is 1: a row of tiny weight has a huge ridge
     unit = 1 / np.sqrt(Q.diagonal() + ridge)
     scaled = unit[:, None] * Q * unit
     scaled[np.diag_indices_from(scaled)] += unit * ridge * unit
@@ -245,7 +245,7 @@ class ReweightedL2SVM(_RobustSVM):
         counts = np.ones(len(y))
         objective: list[float] = []
         while True:
-            # a row that no longer counts has no part in the program
+            # a row whose weight has vanished has no part in the program
             kept = np.flatnonzero(counts > _NEGLIGIBLE)
             alpha = np.zeros(len(y))
             alpha[kept] = _squared_hinge_dual(Q[np.ix_(kept, kept)], self.C, (weights * counts)[kept])

@@ -122,14 +122,14 @@ def sweep(
     return True
 
 
-class _Flushing(threading.local):
+class _FlushState(threading.local):
     """Number of blocks of this thread that flush subnormals, and the bits of the processor that the first one found."""
 
     n_blocks = 0
     found = 0
 
 
-_flushing = _Flushing()
+_flush_state = _FlushState()
 
 
 @contextmanager
@@ -143,15 +143,15 @@ def flush_subnormals() -> Iterator[None]:
     if sweeps is None:
         yield
         return
-    if _flushing.n_blocks == 0:
-        _flushing.found = sweeps.set_flush_bits(sweeps.FLUSHED)
-    _flushing.n_blocks += 1
+    if _flush_state.n_blocks == 0:
+        _flush_state.found = sweeps.set_flush_bits(sweeps.FLUSHED)
+    _flush_state.n_blocks += 1
     try:
         yield
     finally:
-        _flushing.n_blocks -= 1
-        if _flushing.n_blocks == 0:
-            sweeps.set_flush_bits(_flushing.found)
+        _flush_state.n_blocks -= 1
+        if _flush_state.n_blocks == 0:
+            sweeps.set_flush_bits(_flush_state.found)
 
 
 def decay(exponents: np.ndarray) -> bool:

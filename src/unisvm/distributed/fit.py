@@ -11,6 +11,7 @@ from unisvm.checkpoint import fingerprint
 from unisvm.distributed.collections import Blocks, check_columns, with_names
 from unisvm.distributed.rows import DaskRows
 from unisvm.engine import FitSettings
+from unisvm.solvers.base import trait
 from unisvm.targets import Attributes, TargetEncoder, TargetUnits
 
 
@@ -50,7 +51,7 @@ def check_possible(estimator: Any, settings: FitSettings) -> None:
         "kernel": ("a kernel function instead of a precomputed matrix", settings.kernel.points_are_indices),
         "rank": ("a number", settings.rank is None),
         "landmarks": ("'rpcholesky'", greedy),
-        "solver": ("'lbfgs'", settings.copies_of_features > 1),
+        "solver": ("'lbfgs'", trait(settings.solver, "copies_of_features") > 1),
     }
     for name, (instead, is_needed) in needs.items():
         if is_needed:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from unisvm.distributed.collections import check_columns, is_dask, known_length, parts_of
-from unisvm.distributed.tasks import Opaque, send
+from unisvm.distributed.tasks import Opaque, send, task
 
 
 def map_predictions(
@@ -25,7 +25,6 @@ def map_predictions(
         The result has so many columns; one number a row when None.
     """
     import dask.array as da
-    from dask import delayed
     from dask.highlevelgraph import HighLevelGraph
 
     check_is_fitted(estimator)
@@ -45,7 +44,7 @@ def map_predictions(
     model = send(estimator)
     width = () if n_columns is None else (n_columns,)
     empty = np.empty((0, *width), dtype)
-    results = [delayed(_apply)(model, method, empty, row, *other) for row, other in zip(rows, others, strict=True)]
+    results = [task(_apply, model, method, empty, row, *other) for row, other in zip(rows, others, strict=True)]
     # not by concatenation, which leaves out blocks without rows: the results have the blocks of X
     name = f"{method}-{uuid4().hex}"
     layer: dict[Any, Any] = {(name, i, *(0 for _ in width)): result.key for i, result in enumerate(results)}

@@ -158,7 +158,7 @@ def holders(persisted: Sequence[Any]) -> list[str | None]:
 
 
 def persist_on(places: Sequence[str], tasks: Sequence[Any]) -> list[Any]:
-    """As `persist`, each task on a worker, or on another one if that is lost; they are done when this returns."""
+    """The tasks, done, each on a worker, or on another one if that is lost; results stay where they are."""
     from distributed import futures_of
 
     at_work = client()

@@ -137,7 +137,7 @@ class BaseSearch(FitParameters, GridParameters):
         return self.best_estimator_.predict(X)
 
     def trust(self, X, y):
-        """How much the best estimator believes each label or target, from 0 to 1.
+        """Trust of the best estimator in each label or target, from 0 to 1.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ def fit_search(search: BaseSearch, X, y, sample_weight, params: dict[str, Any]) 
     identity = partial(_identity, search, axes, choices, job)
     with open_stages(search.checkpoint, identity, search.random_state) as stages:
         if stages.finished:
-            report.say(f"goes on from the checkpoint after: {', '.join(stages.finished)}")
+            report.say(f"resumes from the checkpoint after: {', '.join(stages.finished)}")
         job = job.seeded(stages.rng)
         scores = search_grid(job, axes, choices, halving=search.search == "halving", report=report, stages=stages)
     if scores.best is None:

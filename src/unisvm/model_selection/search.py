@@ -63,10 +63,6 @@ class Scores:
         shape = (n_Cs, n_choices, n_losses)
         return cls(np.full((*shape, n_splits), np.nan), np.zeros(shape), np.zeros(shape), np.zeros(n_choices, int))
 
-    @property
-    def means(self) -> np.ndarray:
-        return self.values.mean(axis=-1)
-
     def record(self, result: CellResult, choice: int, folds: Folds) -> None:
         """Take in the results of a C for the kernel of this index."""
         cells = result.C_index, choice, result.losses
@@ -209,7 +205,7 @@ class _Search:
             drawn = np.sort(order[:n_rows])
             if _has_all_splits(job, drawn):
                 scores = self.score(left, drawn)
-                reached = np.nanmax(scores.means[:, left], axis=(0, 2))
+                reached = np.nanmax(scores.values.mean(axis=-1)[:, left], axis=(0, 2))
                 best = np.argsort(-reached, kind="stable")[: -(-len(left) // 2)]
                 left = sorted(left[i] for i in best)
                 names = ", ".join(f"{self.choices[g].kernel} with gamma={self.choices[g].gamma}" for g in left)

@@ -204,7 +204,7 @@ class GridSolver:
         return BatchSolution(losses, C_indices, Cs, *solution)
 
     def _coordinates(self, objective: Objective, weights: np.ndarray) -> CoordinatesByLoss:
-        """Those of the Hessian of each loss on the sample, at the start."""
+        """Coordinates of the Hessian of each loss on the sample, at the start."""
         gram, spec = self._gram, objective.spec
         assert gram.sample is not None
         tasks = [

@@ -1,4 +1,4 @@
-"""The seam between the algorithm and the data: everything that the algorithm may ask of the training rows.
+"""The seam between the algorithm and the data: everything that the default solver may ask of the training rows.
 
 A store holds the m training rows of positive weight with their targets (m × q) and weights. *Store indices* are
 positions in it, 0 … m − 1; *row indices* are positions among all rows that the user gave, also those of weight 0.

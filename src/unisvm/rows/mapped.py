@@ -30,7 +30,7 @@ class Pages:
 
     @classmethod
     def of(cls, array: np.ndarray) -> Pages | None:
-        """Those of an array, or of what it is a view of; None when it is in memory."""
+        """Pages of an array, or of the one that it is a view of; None when it is in memory."""
         mapped: np.memmap | None = None
         owner: Any = array
         while isinstance(owner, np.ndarray):

@@ -216,7 +216,7 @@ class MemoryRows:
     def map_rows(
         self, block: Callable[[np.ndarray], np.ndarray], features: np.ndarray | Scratch, indices: np.ndarray
     ) -> np.ndarray:
-        length = max(64, _BLOCK_BYTES // (features.shape[1] * features.itemsize))
+        length = max(64, _BLOCK_BYTES // (features.shape[1] * features.dtype.itemsize))
         if self._place is not None:
             indices = self._place[indices]
         first = indices[0] if len(indices) else 0

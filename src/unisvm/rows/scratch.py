@@ -55,10 +55,6 @@ class Scratch:
         weakref.finalize(self, os.close, self._descriptor)
         self._buffers = threading.local()
 
-    @property
-    def itemsize(self) -> int:
-        return self.dtype.itemsize
-
     def write(self, low: int, rows: np.ndarray) -> None:
         """Put rows at `low` and after."""
         _write(self._descriptor, np.ascontiguousarray(rows, dtype=self.dtype), low * self._row_bytes)
@@ -69,7 +65,7 @@ class Scratch:
             return np.memmap(file, self.dtype, "r+" if writeable else "r", shape=self.shape)
 
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
-        """A block of rows, which is good until the thread reads the next one; or rows by their numbers."""
+        """A block of rows, which is good until the thread reads the next one; or rows at these indices."""
         if not isinstance(rows, slice):
             # a mapping would bring in far more than these rows
             chosen = np.empty((len(rows), self.shape[1]), dtype=self.dtype)

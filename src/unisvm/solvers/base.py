@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from time import perf_counter
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -165,6 +165,15 @@ class Solver(Protocol):
         """The iteration of all columns of the objective, before its first step."""
 
 
+#: optional attributes of a solver, and their defaults
+_TRAITS = {"needs_exact_majoriser": False, "copies_of_features": 1, "has_small_products": False}
+
+
+def trait(solver: Solver, name: str) -> Any:
+    """An optional attribute of a solver, or its default."""
+    return getattr(solver, name, _TRAITS[name])
+
+
 @dataclass
 class History:
     """Course of an iteration.
@@ -315,13 +324,11 @@ def minimise(
         A state that `callback` was offered: the iteration resumes from there.
     """
     # threads that small products wake would spin on into the next sweep
-    with blas_threads(1) if getattr(solver, "has_small_products", False) else nullcontext():
+    with blas_threads(1) if trait(solver, "has_small_products") else nullcontext():
         if state is None:
             iteration = solver.begin(objective, majoriser, start)
             if not isinstance(iteration, Iteration):
-                raise TypeError(
-                    f"{type(solver).__name__}.begin must return an Iteration; got {type(iteration).__name__}."
-                )
+                raise TypeError(f"{type(solver).__name__}.begin must return an Iteration, got {type(iteration)}.")
             result = Result.empty(iteration)
         else:
             state = _copied(state)

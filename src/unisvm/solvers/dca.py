@@ -118,7 +118,7 @@ class Algorithm1(Iteration):
 
     @property
     def weights(self) -> np.ndarray:
-        return self._joined(self.w, self.b)
+        return self._join_intercept(self.w, self.b)
 
     @weights.setter
     def weights(self, weights: np.ndarray) -> None:
@@ -127,7 +127,7 @@ class Algorithm1(Iteration):
         else:
             self.w, self.b = weights[:-1], weights[-1] - self._mean @ weights[:-1]
 
-    def _joined(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def _join_intercept(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Weights whose last coordinate is the value of f at the mean of the features."""
         return w if self._mean is None else np.concatenate([w, (b + self._mean @ w)[None]])
 
@@ -144,7 +144,7 @@ class Algorithm1(Iteration):
         self.value = self._penalty * np.einsum("ij,ij->j", self.w, self.w) + risk / self._total
         self.next_w, self.next_b = self._fit(f + response)
         # in the majoriser's coordinates the step is minus the gradient
-        moved = self.majoriser.from_weights(self.weights - self._joined(self.next_w, self.next_b), self.columns)
+        moved = self.majoriser.from_weights(self.weights - self._join_intercept(self.next_w, self.next_b), self.columns)
         self.stationarity = relative_decrease(moved, self.value)
         if self._solver.stop == "change":
             self.change = np.linalg.norm(response - self.response, axis=0)

@@ -49,9 +49,6 @@ class LBFGS:
     True
     """
 
-    #: any majoriser serves: it only shapes the steps
-    needs_exact_majoriser: ClassVar[bool] = False
-    copies_of_features: ClassVar[int] = 1
     has_small_products: ClassVar[bool] = True
 
     memory: int = 10

@@ -47,8 +47,8 @@ def solve_subsample(
         return Start(result.weights, coordinates)
     # From a solution that fits its sample too well, a nonconvex loss falls into a worse valley than from least squares.
     on_all = objective.values_along(result.weights, np.arange(objective.n_columns), np.ones(1))[0]
-    believed = on_all <= MAX_OVERFIT_RATIO * result.objective
-    if believed.all():
+    holds = on_all <= MAX_OVERFIT_RATIO * result.objective
+    if holds.all():
         return Start(result.weights, coordinates, n_sweeps=1)
-    weights = np.where(believed, result.weights, best_least_squares(objective, majoriser)[0])
+    weights = np.where(holds, result.weights, best_least_squares(objective, majoriser)[0])
     return Start(weights, coordinates, n_sweeps=3)
