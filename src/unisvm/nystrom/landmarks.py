@@ -215,7 +215,7 @@ def check_rule(landmarks: Any) -> None:
     elif isinstance(landmarks, type):
         raise ValueError(f"landmarks must be an object: use {landmarks.__name__}() instead of the class.")
     elif not (callable(getattr(landmarks, "choose", None)) or hasattr(landmarks, "shape") or np.ndim(landmarks)):
-        raise ValueError(f"{_EXPECTED} row indices or points; got {landmarks!r}.")
+        raise ValueError(f"{_EXPECTED} row indices (1-D integers) or points (2-D); got {landmarks!r}.")
 
 
 def _is_rule(landmarks: Any) -> bool:
