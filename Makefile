@@ -7,7 +7,7 @@ export UNISVM_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 #: what an installation is made from
 SOURCES := pyproject.toml setup.py src/unisvm/_version.py $(wildcard src/unisvm/compiled/*.[ch])
 #: what is checked with mypy's strict settings: the walk of a fit and what it is made of
-STRICT := $(addprefix src/unisvm/,engine.py objective.py columns.py sweep.py solvers nystrom rows)
+STRICT := $(addprefix src/unisvm/,engine.py objective.py column_spec.py sweep.py solvers nystrom rows)
 #: installed one by one for the benchmark, which says which of them are missing
 PEERS := scikit-learn-intelex thundersvm-cpu libsvm-official lightgbm falkon
 

@@ -11,7 +11,7 @@ from contracts.user_objects import FarthestFirst, GradientDescent, Midpoints
 from unisvm import UniSVMClassifier, UniSVMRegressor, engine, kernels, losses, solvers
 from unisvm.checkpoint import Stages
 from unisvm.engine import FitSettings, Fitted
-from unisvm.expansion import KernelExpansion
+from unisvm.kernel_expansion import KernelExpansion
 from unisvm.memory_budget import MemoryBudget
 from unisvm.progress import Report, StageRunner
 from unisvm.rows import MemoryRows

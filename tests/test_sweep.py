@@ -5,7 +5,7 @@ import pytest
 
 import naive
 from unisvm import kernels, losses
-from unisvm.columns import ColumnSpec
+from unisvm.column_spec import ColumnSpec
 from unisvm.nystrom.feature_map import FeatureMap
 from unisvm.nystrom.gram import gram_of_all
 from unisvm.objective import Objective

@@ -17,7 +17,7 @@ import numpy as np
 
 from scale.page import write
 from unisvm import kernels, losses
-from unisvm.columns import ColumnSpec
+from unisvm.column_spec import ColumnSpec
 from unisvm.rows import MemoryRows
 from unisvm.sweep import Sweep
 

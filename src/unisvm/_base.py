@@ -30,7 +30,7 @@ from unisvm.checkpoint import check_folder, fingerprint, open_stages
 from unisvm.distributed import fit as dask_fit
 from unisvm.distributed.collections import is_dask
 from unisvm.engine import FitSettings, Fitted
-from unisvm.expansion import KernelExpansion, Postprocess, identity
+from unisvm.kernel_expansion import KernelExpansion, Postprocess, identity
 from unisvm.kernels.base import as_rows
 from unisvm.losses.base import CLASSIFICATION
 from unisvm.memory_budget import MemoryBudget

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unisvm.checkpoint import Arrays
-from unisvm.columns import ColumnSpec
-from unisvm.expansion import KernelExpansion
+from unisvm.column_spec import ColumnSpec
+from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels import Kernel
 from unisvm.losses.base import Loss
 from unisvm.memory_budget import MemoryBudget, feature_bytes, readable
@@ -33,7 +33,7 @@ from unisvm.targets import TargetUnits
 
 @dataclass(frozen=True)
 class FitSettings:
-    """Parameters of a fit, checked and with names resolved to objects.
+    """Parameters of a fit, checked, with the names of losses, kernels and solvers resolved to objects.
 
     Attributes
     ----------

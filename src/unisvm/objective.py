@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from unisvm.columns import ColumnSpec
+from unisvm.column_spec import ColumnSpec
 from unisvm.losses.base import Loss
 from unisvm.nystrom.gram import Sample
 from unisvm.parallel import single_thread_if_small

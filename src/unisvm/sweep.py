@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from unisvm import compiled
-from unisvm.columns import ColumnSpec
+from unisvm.column_spec import ColumnSpec
 
 
 class Sweep:

@@ -14,7 +14,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from unisvm.medians import as_columns, location_and_scale, location_and_scale_of_blocks
+from unisvm.robust_scale import as_columns, location_and_scale, location_and_scale_of_blocks
 
 Attributes = dict[str, Any]
 

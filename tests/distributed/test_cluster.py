@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.metrics.pairwise import rbf_kernel
 
-from unisvm import UniSVMClassifier, UniSVMRegressor, kernels, losses, medians
+from unisvm import UniSVMClassifier, UniSVMRegressor, kernels, losses, robust_scale
 from unisvm.distributed import tasks
 from unisvm.distributed.collections import Blocks
 
@@ -243,7 +243,7 @@ def test_shares(sizes, present, threads, moved):
 
 @pytest.mark.parametrize("Estimator", [UniSVMClassifier, UniSVMRegressor])
 def test_nothing_as_long_as_the_rows_reaches_the_client(Estimator, monkeypatch):
-    monkeypatch.setattr(medians, "_FEW", 100)
+    monkeypatch.setattr(robust_scale, "_FEW", 100)
     received, compute = [], dask.compute
 
     def spy(*args, **kwargs):

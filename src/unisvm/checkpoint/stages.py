@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from unisvm.checkpoint.files import flush_folder, locked, read_file, temporary_path, write_file
+from unisvm.checkpoint.file_format import flush_folder, locked, read_file, temporary_path, write_file
 from unisvm.checkpoint.fingerprint import difference
 
 Arrays = dict[str, np.ndarray]

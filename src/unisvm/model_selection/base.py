@@ -30,7 +30,7 @@ from unisvm._validation import check_kernel_matrix, check_rows, check_weights, i
 from unisvm.checkpoint import fingerprint, open_stages
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.fit import draw
-from unisvm.expansion import KernelExpansion
+from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels.base import as_rows
 from unisvm.losses.base import CLASSIFICATION
 from unisvm.memory_budget import MemoryBudget

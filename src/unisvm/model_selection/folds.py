@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from unisvm._base import BaseUniSVM, read_settings, target_encoder
 from unisvm._validation import drop_zero_weights, is_precomputed
-from unisvm.columns import ColumnSpec
+from unisvm.column_spec import ColumnSpec
 from unisvm.engine import FitSettings
 from unisvm.losses.base import Loss
 from unisvm.memory_budget import MemoryBudget

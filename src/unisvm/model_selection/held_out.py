@@ -13,7 +13,7 @@ from unisvm import engine
 from unisvm._base import BaseUniSVM, model_attributes, set_attributes
 from unisvm.checkpoint import Stages
 from unisvm.engine import NystromFeatures
-from unisvm.expansion import KernelExpansion, identity
+from unisvm.kernel_expansion import KernelExpansion, identity
 from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.model_selection.axes import KernelChoice
 from unisvm.model_selection.folds import Folds, SearchJob

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from unisvm.checkpoint import Arrays, Stages
-from unisvm.expansion import KernelExpansion
+from unisvm.kernel_expansion import KernelExpansion
 from unisvm.model_selection.axes import Axes, KernelChoice
 from unisvm.model_selection.folds import Folds, SearchJob, fold
 from unisvm.model_selection.held_out import CellResult, decision_bytes, max_cells, solve_kernel

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unisvm.columns import ColumnSpec
+from unisvm.column_spec import ColumnSpec
 from unisvm.engine import FitSettings, NystromFeatures
 from unisvm.losses.base import Loss
 from unisvm.model_selection.folds import SplitColumns

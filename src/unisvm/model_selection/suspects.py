@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unisvm.expansion import KernelExpansion
+from unisvm.kernel_expansion import KernelExpansion
 from unisvm.losses.base import Loss
 from unisvm.model_selection.axes import KernelChoice
 from unisvm.model_selection.folds import Folds, SearchJob, Splits, fold

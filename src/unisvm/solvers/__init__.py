@@ -34,4 +34,6 @@ def get(solver: str | Solver) -> Solver:
         raise ValueError(f"solver must be an object: use {solver.__name__}() instead of the class.")
     if isinstance(solver, Solver):
         return solver
+    if not isinstance(solver, str):
+        raise ValueError(f"solver must be 'lbfgs', 'dca' or an object with a method begin; got {solver!r}.")
     return _SOLVERS[one_of("solver", solver, _SOLVERS)]()

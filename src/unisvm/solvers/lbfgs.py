@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from unisvm.columns import unit_cost
+from unisvm.column_spec import unit_cost
 from unisvm.objective import Objective
 from unisvm.preconditioner import Coordinates, MajoriserCoordinates
 from unisvm.solvers.base import Iteration, Start, State, relative_decrease

@@ -4,9 +4,9 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from unisvm import medians
+from unisvm import robust_scale
 from unisvm.distributed.collections import Blocks
-from unisvm.medians import as_columns, location_and_scale, location_and_scale_of_blocks
+from unisvm.robust_scale import as_columns, location_and_scale, location_and_scale_of_blocks
 
 pytestmark = pytest.mark.usefixtures("threaded_dask")
 
@@ -46,7 +46,7 @@ WEIGHTS = {
 @pytest.mark.parametrize("weighting", WEIGHTS)
 @pytest.mark.parametrize("name", TARGETS)
 def test_blocks_are_as_one_array(name, weighting, few, monkeypatch):
-    monkeypatch.setattr(medians, "_FEW", few)
+    monkeypatch.setattr(robust_scale, "_FEW", few)
     y = TARGETS[name]
     weights = WEIGHTS[weighting](len(y))
     expected = location_and_scale(as_columns(y), weights)
@@ -69,7 +69,7 @@ def test_medians_against_numpy():
 
 
 def test_few_passes_whatever_the_range(monkeypatch):
-    monkeypatch.setattr(medians, "_FEW", 1)
+    monkeypatch.setattr(robust_scale, "_FEW", 1)
     blocks = Blocks(da.zeros((M, 1), chunks=(90, 1)), TARGETS["huge range"])
     functions = []
     ask = blocks.map_targets
@@ -77,4 +77,4 @@ def test_few_passes_whatever_the_range(monkeypatch):
         blocks, "map_targets", lambda function, *args: (functions.append(function), ask(function, *args))[1]
     )
     location_and_scale_of_blocks(blocks)
-    assert functions.count(medians._histogram) <= 2 * 7
+    assert functions.count(robust_scale._histogram) <= 2 * 7

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unisvm import losses
-from unisvm.columns import ColumnSpec, unit_cost
+from unisvm.column_spec import ColumnSpec, unit_cost
 
 HINGE, LOGISTIC, SATURATING = losses.get("hinge"), losses.get("logistic"), losses.get("saturating")
 
