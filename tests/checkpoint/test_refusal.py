@@ -15,7 +15,7 @@ from scipy import sparse
 
 from checkpoint.interrupted import Broken, assert_same, model_arrays, rows
 from unisvm import UniSVMClassifier, UniSVMRegressor, kernels, losses
-from unisvm.checkpoint import files, stages
+from unisvm.checkpoint import file_format, stages
 from unisvm.checkpoint.fingerprint import describe, describe_together
 from unisvm.rows import MemoryRows
 
@@ -204,11 +204,11 @@ def test_pickles_are_not_read(folder):
             return os.mkdir, (str(folder / "danger"),)
 
     path = folder / "unisvm-gram.ckpt"
-    with files.read_file(path) as archive:
+    with file_format.read_file(path) as archive:
         contents = dict(archive)
     payload = io.BytesIO()
     np.savez(payload, **(contents | {"mean": np.array([Danger()], dtype=object)}))
-    path.write_bytes(files._head(io.BytesIO(payload.getvalue())) + payload.getvalue())
+    path.write_bytes(file_format._head(io.BytesIO(payload.getvalue())) + payload.getvalue())
     with pytest.raises(ValueError, match="allow_pickle=False"):
         UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
     assert not (folder / "danger").exists()

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from checkpoint.interrupted import Broken, assert_same, model_arrays, rows
 from unisvm import UniSVMClassifier, UniSVMRegressor, losses, solvers
-from unisvm.checkpoint import files, stages
+from unisvm.checkpoint import file_format, stages
 from unisvm.rows import MemoryRows
 
 #: where random numbers come from when nothing else is asked for
@@ -91,7 +91,7 @@ def test_resumes_after_every_file(case, tmp_path, break_after):
         with pytest.raises(Broken):
             new(folder).fit(data, target, weights)
         if n_files == 4:
-            with files.read_file(folder / "unisvm-start.ckpt") as archive:
+            with file_format.read_file(folder / "unisvm-start.ckpt") as archive:
                 assert ("coordinates" in archive) == ("subsample" in case)
         break_after(1000)
         GLOBAL.seed(4)

@@ -423,7 +423,7 @@ def test_a_class_is_no_object(estimator, solver):
 @each_estimator
 @pytest.mark.parametrize("solver", ["lbgfs", "newton", None, 3, object()])
 def test_an_unknown_solver_is_refused(estimator, solver):
-    with pytest.raises(ValueError, match="Unknown solver|solver must be .* or an object with a method begin"):
+    with pytest.raises(ValueError, match=r"Unknown solver|solver must be .* or an object with a method begin"):
         estimator(solver=solver).fit(*moons(estimator))
 
 
