@@ -50,6 +50,8 @@ class Loss(BaseEstimator, ABC):
     """
 
     name: ClassVar[str]
+    is_quadratic: ClassVar[bool] = False
+    seeds_nonconvex: ClassVar[bool] = False
     #: range of each parameter, as (lowest, highest, whether the lowest itself is allowed)
     ranges: ClassVar[dict[str, tuple[float, float, bool]]] = {}
 
@@ -66,15 +68,7 @@ class Loss(BaseEstimator, ABC):
         return False
 
     @property
-    def is_quadratic(self) -> bool:
-        return False
-
-    @property
     def has_jumps(self) -> bool:
-        return False
-
-    @property
-    def seeds_nonconvex(self) -> bool:
         return False
 
     @property
