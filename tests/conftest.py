@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import ThreadpoolController
 
 from unisvm import compiled
@@ -78,3 +80,28 @@ def threaded_dask():
     dask = pytest.importorskip("dask")
     with dask.config.set(scheduler="threads", num_workers=2):
         yield
+
+
+@pytest.fixture(scope="session")
+def labels():
+    """Rows with two classes, scaled."""
+    X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X)[:300], y[:300]
+
+
+@pytest.fixture(scope="session")
+def real_targets():
+    """Rows with real targets, scaled."""
+    X, y = load_diabetes(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+@pytest.fixture
+def as_map(tmp_path):
+    """Makes a memory map of an array."""
+
+    def make(array, mode="r"):
+        np.save(tmp_path / "mapped.npy", array)
+        return np.load(tmp_path / "mapped.npy", mmap_mode=mode)
+
+    return make

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import StandardScaler
 
 from contracts.user_objects import GradientDescent
 from problems import Problem, learnable_targets, with_or_without_intercept
@@ -304,18 +302,6 @@ GAMMA = 0.05
 IN_ESTIMATORS = {"lbfgs": "lbfgs", "dca": "dca", "full dca": DCA(form="full"), "user's": GradientDescent()}
 every_solver_of_estimators = pytest.mark.parametrize("solver", IN_ESTIMATORS.values(), ids=IN_ESTIMATORS.keys())
 each_estimator = pytest.mark.parametrize("estimator", [UniSVMClassifier, UniSVMRegressor])
-
-
-@pytest.fixture(scope="module")
-def labels():
-    X, y = load_breast_cancer(return_X_y=True)
-    return StandardScaler().fit_transform(X)[:300], y[:300]
-
-
-@pytest.fixture(scope="module")
-def real_targets():
-    X, y = load_diabetes(return_X_y=True)
-    return StandardScaler().fit_transform(X), y
 
 
 def moons(estimator, n_columns=1, m=400):

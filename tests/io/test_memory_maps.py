@@ -16,17 +16,6 @@ X, y = make_classification(500, 6, n_informative=5, n_redundant=0, n_classes=3, 
 SETTINGS = {"rank": 40, "random_state": 0}
 
 
-@pytest.fixture
-def mapped(tmp_path):
-    """An array as a memory map."""
-
-    def make(array, mode="r"):
-        np.save(tmp_path / "mapped.npy", array)
-        return np.load(tmp_path / "mapped.npy", mmap_mode=mode)
-
-    return make
-
-
 # ------------------------------------------------------------------ fit and predict
 
 VIEWS = {
@@ -42,8 +31,8 @@ VIEWS = {
 @pytest.mark.usefixtures("small_reads")
 @pytest.mark.parametrize(("mode", "view"), VIEWS.values(), ids=VIEWS)
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_model_of_a_memory_map_is_that_of_the_array(mapped, mode, view, order):
-    rows, labels = view(mapped(np.asarray(X, order=order), mode)), y[: len(view(X))]
+def test_model_of_a_memory_map_is_that_of_the_array(as_map, mode, view, order):
+    rows, labels = view(as_map(np.asarray(X, order=order), mode)), y[: len(view(X))]
     array = np.array(rows)
     held = UniSVMClassifier(**SETTINGS).fit(array, labels)
     filed = UniSVMClassifier(**SETTINGS).fit(rows, labels)
@@ -52,8 +41,8 @@ def test_model_of_a_memory_map_is_that_of_the_array(mapped, mode, view, order):
     np.testing.assert_array_equal(rows, array)
 
 
-def test_changes_to_a_private_copy_are_not_lost(mapped):
-    rows = mapped(X, "c")
+def test_changes_to_a_private_copy_are_not_lost(as_map):
+    rows = as_map(X, "c")
     rows[100:200] += 3
     changed = np.array(rows)
     filed, held = UniSVMClassifier(**SETTINGS).fit(rows, y), UniSVMClassifier(**SETTINGS).fit(changed, y)
@@ -62,26 +51,26 @@ def test_changes_to_a_private_copy_are_not_lost(mapped):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_values_that_are_not_finite(mapped, value):
+def test_values_that_are_not_finite(as_map, value):
     bad = X.copy()
     bad[321, 3] = value
     model = UniSVMClassifier(**SETTINGS)
     with pytest.raises(ValueError, match="Input X contains") as in_memory:
         model.fit(bad, y)
     with pytest.raises(ValueError, match="Input X contains") as in_file:
-        model.fit(mapped(bad), y)
+        model.fit(as_map(bad), y)
     assert str(in_file.value) == str(in_memory.value)
     model.fit(X, y)
     out = np.full(500, -1)
     with pytest.raises(ValueError, match="Input X contains"):
-        model.predict(mapped(bad), out=out)
+        model.predict(as_map(bad), out=out)
     assert (out == -1).all()
 
 
-def test_other_width(mapped):
-    model = UniSVMClassifier(**SETTINGS).fit(mapped(X), y)
+def test_other_width(as_map):
+    model = UniSVMClassifier(**SETTINGS).fit(as_map(X), y)
     with pytest.raises(ValueError, match="X has 5 features, but UniSVMClassifier is expecting 6"):
-        model.predict(mapped(X[:, :5]))
+        model.predict(as_map(X[:, :5]))
 
 
 # ------------------------------------------------------------------ predictions into given arrays
@@ -89,11 +78,11 @@ def test_other_width(mapped):
 
 @pytest.mark.parametrize("labels", [y, y % 2, np.array(["a", "bc", "d"])[y]], ids=["three", "two", "text"])
 @pytest.mark.parametrize("method", ["predict", "decision_function"])
-def test_out_of_classifier(mapped, tmp_path, labels, method):
+def test_out_of_classifier(as_map, tmp_path, labels, method):
     model = UniSVMClassifier(**SETTINGS).fit(X, labels)
     expected = getattr(model, method)(X)
     out = np.lib.format.open_memmap(tmp_path / "out.npy", "w+", expected.dtype, expected.shape)
-    assert getattr(model, method)(mapped(X), out=out) is out
+    assert getattr(model, method)(as_map(X), out=out) is out
     out.flush()
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
 

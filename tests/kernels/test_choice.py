@@ -5,18 +5,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics import pairwise
 
+from kernels.kernel_cases import shifted
 from unisvm import UniSVMClassifier, UniSVMRegressor, kernels
-
-
-def shifted(X, Z, shift=0.0):
-    return X @ Z.T + shift
-
-
-@pytest.fixture
-def problem():
-    rng = np.random.RandomState(0)
-    X = rng.randn(120, 3)
-    return X, (X[:, 0] * X[:, 1] > 0).astype(int)
 
 
 @pytest.mark.parametrize(

@@ -5,20 +5,10 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import pairwise
 
+from kernels.kernel_cases import shifted
 from unisvm import UniSVMClassifier, kernels
 
 FORMS = [np.array, sparse.csr_matrix, sparse.csr_array]
-
-
-def shifted(X, Z, shift=0.0):
-    return X @ Z.T + shift
-
-
-@pytest.fixture
-def problem():
-    rng = np.random.RandomState(0)
-    X = rng.randn(120, 3)
-    return X, (X[:, 0] * X[:, 1] > 0).astype(int)
 
 
 def test_diagonal_of_a_function_asks_for_small_squares_only():

@@ -6,26 +6,9 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 
 import naive
+from nystrom.feature_cases import F64, KERNELS, every_dtype, every_kernel, feature_map, orthonormal
 from unisvm import UniSVMClassifier, kernels
 from unisvm.nystrom.feature_map import FeatureMap, Whitener, check_positive_semidefinite
-
-KERNELS = {
-    "rbf": kernels.RBF(0.3),
-    "laplacian": kernels.Laplacian(0.2),
-    "poly": kernels.Polynomial(0.3, degree=2, coef0=1.0),
-}
-every_kernel = pytest.mark.parametrize("name", KERNELS)
-every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-F64 = np.dtype(np.float64)
-
-
-def feature_map(kernel, points, dtype=F64):
-    exact = points.astype(np.float64)
-    return FeatureMap(kernel, points, kernel(exact, exact), np.dtype(dtype))
-
-
-def orthonormal(features, X):
-    return features.from_values(features.block(X).T).T
 
 
 def difference_of_products(X, Z):

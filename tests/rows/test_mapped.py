@@ -12,17 +12,6 @@ rng = np.random.RandomState(0)
 X = 10 * rng.randn(500, 18)
 
 
-@pytest.fixture
-def as_map(tmp_path):
-    """Makes a memory map of an array."""
-
-    def make(array, mode="r"):
-        np.save(tmp_path / "mapped.npy", array)
-        return np.load(tmp_path / "mapped.npy", mmap_mode=mode)
-
-    return make
-
-
 def mapped_csr(matrix, base=0):
     """Rows of a CSR matrix in files without names."""
     parts = []

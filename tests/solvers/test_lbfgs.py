@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
+from sklearn.datasets import make_classification
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from problems import Problem, learnable_targets, with_or_without_intercept
@@ -16,18 +15,6 @@ from unisvm.solvers.base import minimise
 from unisvm.solvers.lbfgs import best_least_squares
 
 GAMMA = 0.05
-
-
-@pytest.fixture(scope="module")
-def labels():
-    X, y = load_breast_cancer(return_X_y=True)
-    return StandardScaler().fit_transform(X)[:300], y[:300]
-
-
-@pytest.fixture(scope="module")
-def real_targets():
-    X, y = load_diabetes(return_X_y=True)
-    return StandardScaler().fit_transform(X), y
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
