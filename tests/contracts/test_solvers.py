@@ -524,3 +524,10 @@ def test_a_state_of_objects_is_refused_before_it_is_written(tmp_path, monkeypatc
     model = UniSVMClassifier("hinge", solver=Wrong(with_objects), rank=20, checkpoint=tmp_path, random_state=0)
     with pytest.raises(TypeError, match="note is of objects"):
         model.fit(*moons(UniSVMClassifier))
+
+
+@each_estimator
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_an_objective_that_is_not_finite_is_an_error(estimator, value):
+    with pytest.raises(FloatingPointError, match=f"The objective is {value} after a step of Descent"):
+        estimator(solver=Wrong(with_step("value", np.array([value]))), rank=20).fit(*moons(estimator))

@@ -259,6 +259,9 @@ class Result:
                     f"{type(iteration).__name__}.step must set {name} to a number for each column under way, an array "
                     f"of shape {iteration.columns.shape}; got shape {np.shape(getattr(iteration, name))}."
                 )
+        if not np.isfinite(iteration.value).all():
+            name = type(iteration).__name__
+            raise FloatingPointError(f"The objective is {iteration.value.max()} after a step of {name}: scale X and y.")
         self.objective[iteration.columns] = iteration.value
         self.stationarity[iteration.columns] = iteration.stationarity
         self.n_sweeps[iteration.columns] += 1
