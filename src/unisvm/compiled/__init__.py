@@ -114,10 +114,11 @@ def sweep(
         return False
     if any(array is not None and array.dtype != features.dtype for array in (y, weights, dual, intercept)):
         return False
-    y = np.broadcast_to(_aligned(y), shape)
-    weights = None if weights is None else np.broadcast_to(_aligned(weights), shape)
+    # arrays that came over a network may lie at addresses that their type does not allow
+    y, dual = np.broadcast_to(np.require(y, requirements="A"), shape), np.require(dual, requirements="A")
+    weights = None if weights is None else np.broadcast_to(np.require(weights, requirements="A"), shape)
     columns = columns.astype(np.int64, copy=False)[:, None]
-    dual, intercept = _aligned(dual), _readable(intercept)
+    intercept = _readable(intercept)
     _sweeps.sweep(features, y, weights, dual, intercept, *table, is_margin, gradients, sums, columns)
     return True
 
@@ -211,11 +212,6 @@ def _csr_arrays(matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _sweeps_columns(n_columns: int) -> bool:
     """Whether sweeps of so many columns are compiled here."""
     return _sweeps is not None and (n_columns == 1 or _sweeps.wide_vectors)
-
-
-def _aligned(array: np.ndarray) -> np.ndarray:
-    """The array at an address that its type allows: those that came over a network may lie elsewhere."""
-    return np.require(array, requirements="A")
 
 
 def _readable(array: np.ndarray) -> np.ndarray:

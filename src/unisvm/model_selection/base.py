@@ -257,8 +257,7 @@ def fit_search(search: BaseSearch, X, y, sample_weight, params: dict[str, Any]) 
     job = plan(search, axes, X, y, sample_weight, params)
     choices = _kernel_choices(axes, job)
     report = Report(search.verbose)
-    identity = partial(_identity, search, axes, choices, job)
-    with open_stages(search.checkpoint, identity, search.random_state) as stages:
+    with open_stages(search.checkpoint, partial(_identity, search, axes, choices, job), search.random_state) as stages:
         if stages.finished:
             report.say(f"resumes from the checkpoint after: {', '.join(stages.finished)}")
         job = job.seeded(stages.rng)

@@ -199,9 +199,8 @@ class GridSolver:
             array.reshape(*array.shape[:-1], *shape)
             for array in (result.weights, coefficients, dual, intercept, result.objective, result.n_sweeps, converged)
         )
-        seconds = perf_counter() - started
-        solution = (weights, coefficients, dual, intercept, values, sweeps, converged, seconds)
-        return BatchSolution(losses, C_indices, Cs, *solution)
+        functions = weights, coefficients, dual, intercept
+        return BatchSolution(losses, C_indices, Cs, *functions, values, sweeps, converged, perf_counter() - started)
 
     def _coordinates(self, objective: Objective, weights: np.ndarray) -> CoordinatesByLoss:
         """Coordinates of the Hessian of each loss on the sample, at the start."""
