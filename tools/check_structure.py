@@ -51,7 +51,7 @@ PACKAGE = "unisvm"
 
 #: the parts of the package, bottom to top; parts of one line do not import each other
 ORDER = [
-    ["_checks", "_version"],
+    ["_checks", "_version", "class_pairs"],
     ["losses"],
     ["compiled"],
     ["parallel"],
@@ -65,7 +65,7 @@ ORDER = [
     ["preconditioner"],
     ["solvers"],
     ["checkpoint", "kernel_expansion", "robust_scale"],
-    ["progress", "targets"],
+    ["progress", "targets", "leave_one_out"],
     ["engine"],
     ["io"],
     ["_validation"],

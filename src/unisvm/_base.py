@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from unisvm import engine, kernels, losses, solvers
-from unisvm._checks import check_number, is_integer
+from unisvm._checks import check_number, is_integer, is_number
 from unisvm._validation import (
     check_kernel_matrix,
     check_rows,
@@ -27,6 +27,7 @@ from unisvm._validation import (
 )
 from unisvm._version import __version__
 from unisvm.checkpoint import check_folder, fingerprint, open_stages
+from unisvm.class_pairs import order_by_class
 from unisvm.distributed import fit as dask_fit
 from unisvm.distributed.collections import is_dask
 from unisvm.engine import FitSettings, Fitted
@@ -37,7 +38,8 @@ from unisvm.memory_budget import MemoryBudget
 from unisvm.nystrom.landmarks import check_rule
 from unisvm.parallel import blas_threads, count_threads
 from unisvm.progress import Report, StageRunner
-from unisvm.rows import MemoryRows, RowStore
+from unisvm.rows import MemoryRows
+from unisvm.rows.mapped import StoredRows
 from unisvm.solvers import Result, StopReason
 from unisvm.targets import Attributes, TargetEncoder, TargetUnits
 
@@ -59,7 +61,6 @@ class ParameterEstimator(BaseEstimator):
 class KernelEstimator(ParameterEstimator):
     """An estimator whose decisions are f(x) = Σ k(x, b) α_b + intercept for each column."""
 
-    C: float = 1.0
     kernel: Any = "rbf"
     gamma: float | str = "scale"
     degree: float = 3
@@ -123,6 +124,7 @@ class BaseUniSVM(FitParameters, KernelEstimator):
 
     _task: ClassVar[str]
     loss: Any = None
+    C: float | str = "auto"
     solver: Any = "lbfgs"
     warm_start: bool = False
 
@@ -150,7 +152,10 @@ def read_settings(estimator: BaseUniSVM) -> FitSettings:
     if task not in loss.tasks:
         usable = ", ".join(map(repr, losses.names(task)))
         raise ValueError(f"The loss {loss!r} is not for {task}. Losses for {task}: {usable}.")
-    check_number("C", estimator.C, 0, np.inf)
+    C: Any = estimator.C
+    from_data = isinstance(C, str) and C == "auto"
+    if not from_data and not (is_number(C) and C > 0):
+        raise ValueError(f"C must be a positive number, or 'auto' for one that suits the data; got {C!r}.")
     check_number("tol", estimator.tol, 0, np.inf)
     check_number("rank_tol", estimator.rank_tol, 0, 1, closed=True)
     rank, max_iter, n_jobs = estimator.rank, estimator.max_iter, estimator.n_jobs
@@ -168,9 +173,11 @@ def read_settings(estimator: BaseUniSVM) -> FitSettings:
         raise ValueError(f"verbose must be an integer, got {estimator.verbose!r}.")
     if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
         raise ValueError(f"n_jobs must be None, a positive number of threads, or -1 for all; got {n_jobs!r}.")
-    as_given = ("C", "rank", "rank_tol", "landmarks", "fit_intercept", "tol", "max_iter")
+    as_given = ("rank", "rank_tol", "landmarks", "fit_intercept", "tol", "max_iter")
     parameters = {name: getattr(estimator, name) for name in as_given}
-    return FitSettings(task == CLASSIFICATION, loss=loss, kernel=kernel, solver=solver, memory=memory, **parameters)
+    return FitSettings(
+        task == CLASSIFICATION, loss, None if from_data else C, kernel, solver=solver, memory=memory, **parameters
+    )
 
 
 def target_encoder(estimator: BaseUniSVM) -> TargetEncoder:
@@ -211,8 +218,8 @@ def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelE
         load, describe = dask_fit.load, dask_fit.describe
     rows, units, attributes = load(estimator, X, y, sample_weight, encoder, count_threads(estimator.n_jobs))
     if init is None and estimator.warm_start:
-        init = _last_functions(estimator, rows, attributes)
-    elif init is not None and len(init.dual_coef) != rows.n_columns:
+        init = _last_functions(estimator, rows.n_features, units.n_columns, attributes)
+    elif init is not None and len(init.dual_coef) != units.n_columns:
         # it is of a sample that lacks a class
         init = None
 
@@ -255,16 +262,20 @@ def _load(
     if len(present) < len(weights):
         values, weights = values[present], weights[present]
     values = np.ascontiguousarray(values, dtype=X.dtype)
-    rows = MemoryRows(kept, values, weights, n_threads, scratch_dir=estimator.scratch_dir, present=present, given=X)
+    # rows of a class are kept together, where pairs of classes read no others; in files they stay where they are
+    order = None if isinstance(kept, StoredRows) else order_by_class(values, targets.units.pairs)
+    rows = MemoryRows(kept, values, weights, n_threads, order, estimator.scratch_dir, present, given=X)
     return rows, targets.units, attributes
 
 
-def _last_functions(estimator: BaseUniSVM, rows: RowStore, attributes: Attributes) -> KernelExpansion | None:
+def _last_functions(
+    estimator: BaseUniSVM, n_features: int, n_columns: int, attributes: Attributes
+) -> KernelExpansion | None:
     """The functions of the last fit, if they have the columns of this one and mean the same."""
     if not hasattr(estimator, "dual_coef_") or is_precomputed(estimator.kernel):
         return None
     points = estimator.landmark_vectors_
-    same_shape = points.ndim == 2 and points.shape[1] == rows.n_features and len(estimator.dual_coef_) == rows.n_columns
+    same_shape = points.ndim == 2 and points.shape[1] == n_features and len(estimator.dual_coef_) == n_columns
     same_classes = np.array_equal(attributes.get("classes_", []), getattr(estimator, "classes_", []))
     return estimator._expansion() if same_shape and same_classes else None
 
@@ -290,12 +301,14 @@ def model_attributes(basis: engine.LandmarkBasis, trace_error: float, expansion:
 
 def _fitted_attributes(fitted: Fitted) -> Attributes:
     """Attributes of the model and of the solver's end, as numbers for one column and as arrays for several."""
-    result = fitted.result
+    result, choice = fitted.result, fitted.choice
 
     def per_column(array):
         return array[0] if len(result.objective) == 1 else array
 
     return model_attributes(fitted.basis, fitted.trace_error, fitted.expansion) | {
+        "C_": choice.C,
+        "C_scores_": {"C": choice.Cs, "error": choice.errors},
         "objective_": per_column(result.objective),
         "stationarity_": per_column(result.stationarity),
         "n_sweeps_": per_column(result.n_sweeps),

@@ -11,7 +11,9 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from unisvm._base import BaseUniSVM, fit_estimator
+from unisvm._checks import one_of
 from unisvm._validation import check_rows_and_targets
+from unisvm.class_pairs import class_scores, worst_margins
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.predictions import map_predictions
 from unisvm.losses.base import CLASSIFICATION, Loss
@@ -135,6 +137,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     loss: str | Loss = "saturating"
     _: KW_ONLY
     class_weight: dict | str | None = None
+    multi_class: str = "ovo"
 
     def fit(self, X, y=None, sample_weight=None):
         """Fit the model.
@@ -158,7 +161,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         return fit_estimator(self, X, y, sample_weight)
 
     def _target_encoder(self) -> SignEncoder:
-        return SignEncoder(self.class_weight)
+        one_of("multi_class", self.multi_class, ("ovo", "ovr"))
+        return SignEncoder(self.class_weight, one_vs_one=self.multi_class == "ovo")
 
     def _validate(self, X, y):
         X, y = check_rows_and_targets(self, X, y, multi_output=True)
@@ -179,8 +183,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         """
         if is_dask(X):
             check_is_fitted(self)
-            n_columns = len(self.dual_coef_)
-            width = None if n_columns == 1 and not self._multilabel else n_columns
+            width = None if len(self.classes_) == 2 and not self._multilabel else len(self.classes_)
             return map_predictions(self, "decision_function", X, n_columns=width, out=out)
         return self._decision(X, self._squeeze, out)
 
@@ -204,6 +207,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         return self._decision(X, self._labels_of, out)
 
     def _squeeze(self, decision: np.ndarray) -> np.ndarray:
+        if self._pairs is not None:
+            return class_scores(decision, self._pairs)
         return decision[:, 0] if decision.shape[1] == 1 and not self._multilabel else decision
 
     def _labels_of(self, decision: np.ndarray) -> np.ndarray:
@@ -243,7 +248,9 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         if len(unknown):
             raise ValueError(f"y has labels that the model was not trained on: {unknown[:5].tolist()}.")
         codes = np.searchsorted(self.classes_, y)
-        if decision.shape[1] == 1:
+        if self._pairs is not None:
+            margin = worst_margins(decision, codes, self._pairs)
+        elif decision.shape[1] == 1:
             margin = np.where(codes == 1, decision[:, 0], -decision[:, 0])
         else:
             margin = np.take_along_axis(decision, codes[:, None], axis=1)[:, 0]

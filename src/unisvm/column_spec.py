@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from unisvm.class_pairs import pair_targets
 from unisvm.losses.base import Loss
 
 
@@ -35,6 +36,9 @@ class ColumnSpec:
         Index of the column's weights, which are kept beside the targets; None when all have the weights of the rows.
     target_medians : ndarray of shape (q,) or None
         Medians of real targets, whose robust scale is 1.
+    pairs : ndarray of int of shape (q, 2) or None
+        The two classes that the column tells apart, by the store's targets ±1 of each class against the rest; rows of
+        other classes have weight 0 in it. `target_of` has no meaning then.
     """
 
     losses: Sequence[Loss]
@@ -44,24 +48,46 @@ class ColumnSpec:
     target_of: np.ndarray
     weight_of: np.ndarray | None = None
     target_medians: np.ndarray | None = None
+    pairs: np.ndarray | None = None
 
     @classmethod
     def shared(
-        cls, loss: Loss, penalty: float, total: float, n_columns: int, target_medians: np.ndarray | None = None
+        cls,
+        loss: Loss,
+        penalty: float,
+        total: float,
+        n_columns: int,
+        target_medians: np.ndarray | None = None,
+        pairs: np.ndarray | None = None,
     ) -> ColumnSpec:
-        """One column for each target, all with the same loss, penalty and weights."""
+        """One column for each target or pair of classes, all with the same loss, penalty and weights."""
         every = np.arange(n_columns)
         penalties, totals = np.full(n_columns, penalty), np.full(n_columns, total)
-        return cls((loss,), np.zeros_like(every), penalties, totals, every, None, target_medians)
+        return cls((loss,), np.zeros_like(every), penalties, totals, every, None, target_medians, pairs)
 
     def take(self, columns: np.ndarray) -> ColumnSpec:
         """The problems of some columns."""
-        arrays = (self.loss_of, self.penalties, self.totals, self.target_of, self.weight_of, self.target_medians)
+        arrays = (
+            self.loss_of,
+            self.penalties,
+            self.totals,
+            self.target_of,
+            self.weight_of,
+            self.target_medians,
+            self.pairs,
+        )
         return ColumnSpec(self.losses, *(None if array is None else array[columns] for array in arrays))  # type: ignore[arg-type]
 
     @property
     def n_columns(self) -> int:
         return len(self.loss_of)
+
+    @property
+    def columns_a_row(self) -> int:
+        """Number of columns in which a row counts, at the most."""
+        if self.pairs is None or self.n_columns == 0:
+            return self.n_columns
+        return int(np.bincount(self.pairs.ravel()).max())
 
     @cached_property
     def loss_slices(self) -> list[tuple[Loss, slice]]:
@@ -84,8 +110,16 @@ class ColumnSpec:
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Targets and weights of the columns for a block of rows, of shape (n_rows, q), or (n_rows, 1) if all share it.
 
-        `stored` are the targets of the row store and `weights` those of its rows; None stands for weights of 1.
+        `stored` are the targets of the row store and `weights` those of its rows; None stands for weights of 1. With
+        `unit_weights`, all rows are known to count fully in all columns.
         """
+        if self.pairs is not None:
+            y = pair_targets(stored, self.pairs)
+            if self.weight_of is not None:
+                weights = None if unit_weights else stored.T[self.weight_of].T
+            if unit_weights:
+                return y, weights
+            return y, np.abs(y) if weights is None else np.abs(y) * weights
         target_of = self._shared_target_of
         every = len(target_of) == stored.shape[1] and np.array_equal(target_of, np.arange(len(target_of)))
         y = stored if every else stored.T[target_of].T

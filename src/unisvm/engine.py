@@ -16,6 +16,7 @@ from unisvm.checkpoint import Arrays
 from unisvm.column_spec import ColumnSpec
 from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels import Kernel
+from unisvm.leave_one_out import CChoice, choose_C, loo_bytes, read_distinct
 from unisvm.losses.base import Loss
 from unisvm.memory_budget import MemoryBudget, feature_bytes, readable
 from unisvm.nystrom.feature_map import FeatureMap
@@ -40,8 +41,8 @@ class FitSettings:
     is_margin : bool
         Whether the residual is 1 − y f(x), as in classification, or y − f(x).
     loss : Loss
-    C : float
-        1/(2λΣs).
+    C : float or None
+        1/(2λΣs); chosen by the rows when None.
     kernel : Kernel
         Its gamma may still be "scale" or "auto".
     rank : int or None
@@ -57,7 +58,7 @@ class FitSettings:
 
     is_margin: bool
     loss: Loss
-    C: float
+    C: float | None
     kernel: Kernel
     rank: int | None
     rank_tol: float
@@ -119,6 +120,7 @@ class Fitted(NamedTuple):
 
     basis: LandmarkBasis
     trace_error: float
+    choice: CChoice
     expansion: KernelExpansion
     result: Result
 
@@ -127,14 +129,15 @@ class Fitted(NamedTuple):
         basis = self.basis.state()
         del basis["factor"]
         model = {"dual_coef": self.expansion.dual_coef, "intercept": self.expansion.intercept}
-        return basis | model | self.result.state() | {"trace_error": np.array(self.trace_error)}
+        certificate = self.choice.state() | {"trace_error": np.array(self.trace_error)}
+        return basis | model | self.result.state() | certificate
 
     @classmethod
     def from_state(cls, state: Arrays, rows: RowStore, settings: FitSettings) -> Fitted:
         """Inverse of `state`, for the same rows and settings."""
         basis = LandmarkBasis.from_state(state, rows, settings)
         expansion = basis.expansion(state["dual_coef"].T, state["intercept"])
-        return cls(basis, float(state["trace_error"]), expansion, Result.from_state(state))
+        return cls(basis, float(state["trace_error"]), CChoice.from_state(state), expansion, Result.from_state(state))
 
 
 def fit(
@@ -158,9 +161,11 @@ def fit(
     init : KernelExpansion, optional
         Functions in the units of y to start from.
     """
-    loss, penalty = settings.loss, 1 / (2 * settings.C * rows.total_weight)
-    basis, features, gram = prepare(rows, settings, runner, quadratic=loss.is_quadratic)
-    spec = ColumnSpec.shared(loss, penalty, rows.total_weight, rows.n_columns, units.median)
+    loss = settings.loss
+    nystrom = basis, features, gram = prepare(rows, settings, runner, quadratic=loss.is_quadratic)
+    choice = regularisation(rows, nystrom, units, settings, runner)
+    penalty = 1 / (2 * choice.C * rows.total_weight)
+    spec = ColumnSpec.shared(loss, penalty, rows.total_weight, units.n_columns, units.median, units.pairs)
     mean = gram.mean if settings.fit_intercept else None
     objective = Objective(rows, features, basis.feature_map, spec, settings.is_margin, mean)
     majoriser = runner.run("majoriser", lambda: Majoriser(gram, penalty, loss.A, settings.fit_intercept))
@@ -184,7 +189,28 @@ def fit(
         ),
     )
     functions = basis.expansion(*units.restore(*objective.to_dual(result.weights)))
-    return Fitted(basis, gram.trace_error, functions, result)
+    return Fitted(basis, gram.trace_error, choice, functions, result)
+
+
+def regularisation(
+    rows: RowStore, nystrom: NystromFeatures, units: TargetUnits, settings: FitSettings, runner: StageRunner
+) -> CChoice:
+    """C of the settings, or the one that suits the rows."""
+    if settings.C is not None:
+        return CChoice(settings.C, np.empty(0), np.empty(0))
+    choice = runner.stage(
+        "C",
+        lambda: choose_C(
+            read_distinct(rows, nystrom.basis.feature_map, nystrom.features, runner.rng),
+            settings.loss,
+            is_margin=settings.is_margin,
+            fit_intercept=settings.fit_intercept,
+            is_pairs=units.pairs is not None,
+        ),
+        CChoice.from_state,
+    )
+    runner.report.say(f"  C = {choice.C:.3g} by leave-one-out errors of least squares")
+    return choice
 
 
 def prepare(
@@ -252,6 +278,8 @@ def choose_basis(rows: RowStore, settings: FitSettings, rng: np.random.RandomSta
 def _room_for_features(rows: RowStore, settings: FitSettings, landmarks: Landmarks, reserved: int) -> float:
     rank, copies = landmarks.vectors.shape[0], trait(settings.solver, "copies_of_features")
     n_sampled = sample_size(rows.n_rows, rank)
+    if settings.C is None:
+        reserved += loo_bytes(rows.n_rows, rank, rows.dtype)
     return settings.memory.room_for_features(rows, rank, n_sampled, copies_of_features=copies, reserved=reserved)
 
 

@@ -96,7 +96,7 @@ class Objective:
         spec = self.spec.take(columns)
         sweep = Sweep(spec, *self.to_dual(W), self.is_margin)
         gradient, (intercept_gradient, risk) = self.rows.reduce(
-            sweep, self.features, n_columns=len(columns), read_once=sweep.is_compiled
+            sweep, self.features, n_columns=spec.columns_a_row, read_once=sweep.is_compiled
         )
         gradient = -self._correlation(gradient, intercept_gradient, spec.totals)
         body = self._without_intercept(W)
@@ -132,8 +132,9 @@ class Objective:
         with single_thread_if_small(self.features.size * dual.shape[1]):
             f = decisions(self.features, dual, len(self.spec.loss_slices)) + intercept
         y, _ = self.spec.take_targets(self.rows.targets, None, unit_weights=True)  # type: ignore[attr-defined]
+        counts = None if self.spec.pairs is None else np.abs(y)
         u = residuals(f, y, self.is_margin)
-        return [_curvature(loss, u[:, part]) for loss, part in self.spec.loss_slices]
+        return [_curvature(loss, u[:, part], take_columns(counts, part)) for loss, part in self.spec.loss_slices]
 
     def correlate_targets(self) -> np.ndarray:
         """Mean of y times the features, one column for each column: the right-hand side of least squares.
@@ -142,6 +143,15 @@ class Objective:
         errors can lie so far off that a bounded loss has no slope left to come back by.
         """
         spec = self.spec
+        if spec.pairs is None:
+            return self._correlations_of(spec)
+        first, second = (
+            self._correlations_of(replace(spec, target_of=classes, pairs=None)) for classes in spec.pairs.T
+        )
+        return np.asarray((second - first) / 2)
+
+    def _correlations_of(self, spec: ColumnSpec) -> np.ndarray:
+        """The same for columns of targets, each computed once."""
         weight_of = np.full(spec.n_columns, -1) if spec.weight_of is None else spec.weight_of
         keys = list(zip(spec.target_of.tolist(), weight_of.tolist(), strict=True))
         new = {key: keys.index(key) for key in dict.fromkeys(keys) if key not in self._correlations}
@@ -192,14 +202,17 @@ class Objective:
         return np.concatenate([body, (intercept + self.mean @ body)[None]])
 
 
-def _curvature(loss: Loss, u: np.ndarray) -> np.ndarray:
+def _curvature(loss: Loss, u: np.ndarray, counts: np.ndarray | None) -> np.ndarray:
     """Curvature of a loss at rows of residuals, as a share of the most that A allows, averaged over each row.
 
-    It is that of a slope between two points, so that kinks have one too, and never less than a small share.
+    It is that of a slope between two points, so that kinks have one too, and never less than a small share. `counts`
+    are 1 where a row counts in a column and 0 elsewhere; None if it does in all.
     """
     rise = loss.derivative(u + _CURVATURE_STEP) - loss.derivative(u - _CURVATURE_STEP)
-    share = np.clip(rise / (4 * _CURVATURE_STEP * loss.A), 0, 1).mean(axis=1, dtype=np.float64)
-    return np.asarray(np.maximum(share, _LEAST_CURVATURE))
+    shares = np.clip(rise / (4 * _CURVATURE_STEP * loss.A), 0, 1)
+    share = weighted(shares, counts).mean(axis=1, dtype=np.float64)
+    least = 1.0 if counts is None else counts.mean(axis=1, dtype=np.float64)
+    return np.asarray(np.maximum(share, _LEAST_CURVATURE * least))
 
 
 def _squares(W: np.ndarray) -> np.ndarray:

@@ -28,8 +28,8 @@ def location_and_scale(targets: np.ndarray, weights: np.ndarray) -> tuple[np.nda
     """
     present = weights > 0
     targets, weights = targets[present], weights[present].astype(np.float64)
-    location = _medians(targets, weights)
-    distance = _medians(np.abs(targets - location), weights)
+    location = weighted_medians(targets, weights)
+    distance = weighted_medians(np.abs(targets - location), weights)
     mean = np.average(targets, axis=0, weights=weights)
     deviation = np.sqrt(np.average((targets - mean) ** 2, axis=0, weights=weights))
     return location, _scale(location, distance, deviation)
@@ -51,8 +51,10 @@ def _scale(location: np.ndarray, distance: np.ndarray, deviation: np.ndarray) ->
     return np.where(constant | (scale == 0), 1.0, scale)
 
 
-def _medians(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def weighted_medians(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Median of each column, its values repeated by their weights: halfway between the lower and the upper one."""
+    if weights.min() == weights.max():
+        return np.asarray(np.median(columns, axis=0))
     total = weights.sum()
     medians = [[_quantile(share, column, weights, 0.0, total) for column in columns.T] for share in _HALF]
     return np.mean(medians, axis=0)

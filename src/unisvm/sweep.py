@@ -38,41 +38,52 @@ class Sweep:
     ) -> tuple[np.ndarray, np.ndarray]:
         q = self._spec.n_columns
         gradients, sums = np.zeros((q, features.shape[1])), np.zeros((2, q))
-        if self._spec.weight_of is None:
+        if self._spec.weight_of is None and self._spec.pairs is None:
             self._whole.add(features, targets, weights, gradients, sums)
         else:
-            for rows, columns in self._by_weights(targets):
+            for rows, columns in self._by_kind(targets):
                 some_weights = None if weights is None else weights[rows]
                 columns.add(features[rows], targets[rows], some_weights, gradients, sums)
         return gradients.T, sums
 
-    def _by_weights(self, targets: np.ndarray) -> list[tuple[slice, _ColumnSums]]:
-        """Runs of rows with the same weights in all columns, and the columns in which these are positive.
+    def _by_kind(self, targets: np.ndarray) -> list[tuple[slice | np.ndarray, _ColumnSums]]:
+        """Rows that count alike in all columns, and the columns in which they count.
 
-        Rows that a split leaves out do no work for it, where the store keeps such rows together; else all columns are
-        swept over all rows.
+        Rows that a split leaves out, or of classes that a pair does not have, do no work for it, where the store keeps
+        such rows together; else all columns are swept over all rows. Classes are put together here if need be.
         """
-        first_weight = int(self._spec.weight_of.min())  # type: ignore[union-attr]
-        weights = targets[:, first_weight:]
-        edges = np.flatnonzero((weights[1:] != weights[:-1]).any(axis=1)) + 1
+        kinds = targets
+        if self._spec.pairs is None:
+            first_weight = int(self._spec.weight_of.min())  # type: ignore[union-attr]
+            kinds = targets[:, first_weight:]
+        edges = np.flatnonzero((kinds[1:] != kinds[:-1]).any(axis=1)) + 1
+        found: list[tuple[slice | np.ndarray, _ColumnSums]] = []
         # few edges lie between rows that are kept together, many between rows that are not
-        if len(edges) > weights.shape[1]:
+        if len(edges) <= kinds.shape[1]:
+            for low, high in pairwise([0, *edges.tolist(), len(targets)]):
+                if low < high and (columns := self._columns_of(targets[low])) is not None:
+                    found.append((slice(low, high), columns))
+            return found
+        if self._spec.pairs is None or self._spec.weight_of is not None:
             return [(slice(0, len(targets)), self._whole)]
-        found = []
-        for low, high in pairwise([0, *edges.tolist(), len(targets)]):
-            columns = self._columns_of(weights[low], first_weight)
-            if columns is not None:
-                found.append((slice(low, high), columns))
+        labels = targets.argmax(axis=1)
+        for label in np.unique(labels).tolist():
+            rows = np.flatnonzero(labels == label)
+            if (columns := self._columns_of(targets[rows[0]])) is not None:
+                found.append((rows, columns))
         return found
 
-    def _columns_of(self, weights: np.ndarray, first_weight: int) -> _ColumnSums | None:
-        """The columns in which rows of these weights have a positive one; None if there are none."""
-        key = weights.tobytes()
+    def _columns_of(self, targets: np.ndarray) -> _ColumnSums | None:
+        """The columns in which rows with these stored targets and weights count; None if there are none."""
+        key = targets.tobytes()
         if key not in self._parts:
-            of_column = weights[self._spec.weight_of - first_weight]  # type: ignore[operator]
-            used = np.flatnonzero(of_column)
-            unit = bool((of_column[used] == 1).all())
-            arguments = self._spec.take(used), self._dual.T[used].T, self._intercept[used], self._is_margin, used
+            spec = self._spec
+            weight = np.ones(spec.n_columns) if spec.weight_of is None else targets[spec.weight_of]
+            if spec.pairs is not None:
+                weight = weight * np.abs(targets[spec.pairs[:, 1]] - targets[spec.pairs[:, 0]]) / 2
+            used = np.flatnonzero(weight)
+            arguments = spec.take(used), self._dual.T[used].T, self._intercept[used], self._is_margin, used
+            unit = bool((weight[used] == 1).all())
             self._parts[key] = _ColumnSums(*arguments, unit_weights=unit) if len(used) else None
         return self._parts[key]
 

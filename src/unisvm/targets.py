@@ -14,6 +14,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from unisvm.class_pairs import class_pairs
 from unisvm.robust_scale import as_columns, location_and_scale, location_and_scale_of_blocks
 
 Attributes = dict[str, Any]
@@ -22,12 +23,19 @@ Attributes = dict[str, Any]
 class TargetUnits(NamedTuple):
     """Units of the training targets t: y = t · scale + offset, a number for each column.
 
-    `median` is that of real targets, in training units; None for labels.
+    `median` is that of real targets, in training units; None for labels. `pairs` are the classes of each column when
+    these are fitted one against one; the training targets are those of each class against the rest.
     """
 
     median: np.ndarray | None
     offset: np.ndarray
     scale: np.ndarray
+    pairs: np.ndarray | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of functions that are fitted."""
+        return len(self.offset)
 
     def to_training(self, values: np.ndarray) -> np.ndarray:
         """Values in training units, from those in the units of y."""
@@ -57,10 +65,13 @@ class SignEncoder:
     ----------
     class_weight : dict, "balanced" or None
         Multiplies the weights of each class's rows.
+    one_vs_one : bool
+        Whether three classes or more are fitted in pairs, and not each against the rest.
     """
 
-    def __init__(self, class_weight: Any = None):
+    def __init__(self, class_weight: Any = None, one_vs_one: bool = False):
         self._class_weight = class_weight
+        self._one_vs_one = one_vs_one
 
     def encode(
         self, y: np.ndarray, weights: np.ndarray, dtype: np.dtype, reference: Attributes | None = None
@@ -69,8 +80,12 @@ class SignEncoder:
         weights = self._times_class_weights(weights, y, self._class_weight)
         classes = _classes_of(y, weights) if reference is None else reference["classes_"]
         signs = signs_of(y, classes, dtype)
-        units = _unscaled(signs.shape[1])
-        return TrainingTargets(signs, weights, units), {"classes_": classes, "_multilabel": y.ndim == 2}
+        pairs = self._pairs(classes, y.ndim == 2)
+        attributes = {"classes_": classes, "_multilabel": y.ndim == 2, "_pairs": pairs}
+        return TrainingTargets(signs, weights, _unscaled(signs.shape[1], pairs)), attributes
+
+    def _pairs(self, classes: np.ndarray, multilabel: bool) -> np.ndarray | None:
+        return class_pairs(len(classes)) if self._one_vs_one and len(classes) > 2 and not multilabel else None
 
     def encode_blocks(self, blocks: Any) -> tuple[_BlockSigns, Attributes]:
         """Function that encodes the targets of a block where it is, and attributes."""
@@ -81,7 +96,7 @@ class SignEncoder:
             if self._class_weight is not None:
                 raise ValueError("class_weight is not supported for a multilabel y on Dask; give sample_weight.")
             classes = np.arange(found[0].n_columns)
-            return _BlockSigns(classes, classes, None), {"classes_": classes, "_multilabel": True}
+            return _BlockSigns(classes, classes, None, None), {"classes_": classes, "_multilabel": True, "_pairs": None}
         # rows of weight 0 are left out, and so are their labels
         labels, place = np.unique(np.concatenate([block.labels for block in found]), return_inverse=True)
         factors, positive = None, np.ones(len(labels))
@@ -92,7 +107,9 @@ class SignEncoder:
                 class_weight = dict(zip(labels.tolist(), counts.sum() / (len(labels) * counts), strict=True))
             factors = positive = self._times_class_weights(np.ones(len(labels)), labels, class_weight)
         classes = _classes_of(labels, positive)
-        return _BlockSigns(classes, labels, factors), {"classes_": classes, "_multilabel": False}
+        pairs = self._pairs(classes, False)
+        attributes = {"classes_": classes, "_multilabel": False, "_pairs": pairs}
+        return _BlockSigns(classes, labels, factors, pairs), attributes
 
     def _times_class_weights(self, weights: np.ndarray, y: np.ndarray, class_weight: Any) -> np.ndarray:
         if class_weight is None:
@@ -148,8 +165,9 @@ def _classes_of(y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return classes
 
 
-def _unscaled(n_columns: int) -> TargetUnits:
-    return TargetUnits(None, np.zeros(n_columns), np.ones(n_columns))
+def _unscaled(n_columns: int, pairs: np.ndarray | None) -> TargetUnits:
+    n_columns = n_columns if pairs is None else len(pairs)
+    return TargetUnits(None, np.zeros(n_columns), np.ones(n_columns), pairs)
 
 
 class _BlockSigns(NamedTuple):
@@ -158,6 +176,7 @@ class _BlockSigns(NamedTuple):
     classes: np.ndarray
     labels: np.ndarray
     factors: np.ndarray | None
+    pairs: np.ndarray | None
 
     def __call__(self, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.factors is not None:
@@ -167,7 +186,7 @@ class _BlockSigns(NamedTuple):
         return signs_of(y, self.classes, weights.dtype), weights
 
     def units(self, n_columns: int) -> TargetUnits:
-        return _unscaled(n_columns)
+        return _unscaled(n_columns, self.pairs)
 
 
 class _BlockLabels(NamedTuple):
@@ -225,6 +244,7 @@ class _BlockScaler(NamedTuple):
     median: np.ndarray
     offset: np.ndarray
     scale: np.ndarray
+    pairs: None = None
 
     def values(self, targets: np.ndarray) -> np.ndarray:
         return (targets - self.offset) / self.scale

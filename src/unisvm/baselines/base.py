@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,11 +26,13 @@ from unisvm.rows import MemoryRows
 _RANGES: dict[str, tuple[float, float]] = {"C": (0, np.inf), "a": (0, np.inf), "tol": (0, np.inf)}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BinaryKernelClassifier(ClassifierMixin, KernelEstimator):
     """A classifier of two classes, f(x) = Σ α_i y_i k(x, x_i), that a subclass finds in `_coefficients`."""
 
     #: matrices of the size of the kernel that the solver needs besides it
     _further_matrices: ClassVar[int] = 1
+    C: float = 1.0
 
     def fit(self, X, y, sample_weight=None):
         """Fit the model.

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import assert_all_finite, column_or_1d, validate_data
 
+from unisvm.class_pairs import order_by_class
 from unisvm.distributed.rows import DaskRows
 from unisvm.distributed.tasks import Opaque, check_installed, check_reachable, compute, persist, send, task
 from unisvm.rows import MemoryRows, sampling
@@ -270,7 +271,8 @@ def _store(block, encode: Opaque) -> MemoryRows:
     present = np.flatnonzero(weights)
     if len(present) < len(weights):
         X, targets, weights = X[present], targets[present], weights[present]
-    return MemoryRows(X, np.ascontiguousarray(targets, dtype=X.dtype), weights, present=present)
+    targets = np.ascontiguousarray(targets, dtype=X.dtype)
+    return MemoryRows(X, targets, weights, order=order_by_class(targets, encode.content.pairs), present=present)
 
 
 def _some_rows(block, indices: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:

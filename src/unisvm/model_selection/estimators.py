@@ -126,6 +126,7 @@ scratch_dir, n_jobs, verbose, random_state
     drop_suspects: bool = True
     calibration: str = "sigmoid"
     class_weight: dict | str | None = None
+    multi_class: str = "ovo"
 
     def fit(self, X, y=None, sample_weight=None, **params):
         """Score the grid, and fit its best cell on all rows.

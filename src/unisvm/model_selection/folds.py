@@ -70,18 +70,21 @@ class SplitColumns(NamedTuple):
     Attributes
     ----------
     target_of : ndarray of int of shape (n_splits, n_outputs)
-        Column of the targets; splits may share it.
+        Column of the targets; splits may share it. For pairs of classes, the index of the pair.
     n_targets : int
     target_medians : ndarray of shape (n_targets,) or None
         Medians of real targets.
     totals : ndarray of shape (n_splits,)
         Weight of each split's training rows.
+    pairs : ndarray of int of shape (n_outputs, 2) or None
+        The classes of each output, when these are fitted one against one.
     """
 
     target_of: np.ndarray
     n_targets: int
     target_medians: np.ndarray | None
     totals: np.ndarray
+    pairs: np.ndarray | None
 
     @property
     def n_splits(self) -> int:
@@ -99,7 +102,8 @@ class SplitColumns(NamedTuple):
         totals = self.totals[split_of]
         medians = None if self.target_medians is None else self.target_medians[target_of]
         penalties = 1 / (2 * Cs[C_of] * totals)
-        return ColumnSpec(losses, loss_of, penalties, totals, target_of, self.n_targets + split_of, medians)
+        pairs = None if self.pairs is None else np.tile(self.pairs, (len(totals) // self.n_outputs, 1))
+        return ColumnSpec(losses, loss_of, penalties, totals, target_of, self.n_targets + split_of, medians, pairs)
 
 
 class Folds(NamedTuple):
@@ -154,7 +158,7 @@ def fold(job: SearchJob, subset: np.ndarray | None = None) -> Folds:
         stored,
         whole.weights[present],
         count_threads(job.template.n_jobs),
-        _order(stored[:, columns.n_targets :] > 0),
+        _order(stored, columns),
         job.template.scratch_dir,
         present,
         given=job.X,
@@ -170,7 +174,7 @@ def _stored_columns(
     whole: TrainingTargets, of_splits: list[TrainingTargets], present: np.ndarray, dtype: np.dtype
 ) -> tuple[SplitColumns, np.ndarray]:
     """The columns, and the targets and weights of the rows that are present, stored by columns."""
-    n_splits, n_outputs = len(of_splits), whole.values.shape[1]
+    n_splits, n_outputs = len(of_splits), whole.units.n_columns
     medians = None
     if whole.units.median is not None:
         # each split has a scale of its own
@@ -186,15 +190,14 @@ def _stored_columns(
     for k, targets in enumerate(of_splits):
         stored[:, n_targets + k] = targets.weights[present]
     totals = np.array([targets.weights.sum(dtype=np.float64) for targets in of_splits])
-    return SplitColumns(target_of, n_targets, medians, totals), stored
+    return SplitColumns(target_of, n_targets, medians, totals, whole.units.pairs), stored
 
 
-def _order(trained_on: np.ndarray) -> np.ndarray | None:
-    """Order in which rows that the same splits leave out follow each other; None if there are many kinds of rows.
-
-    `trained_on` is a mask of shape (n_rows, n_splits).
-    """
-    kinds = np.packbits(trained_on, axis=1)
+def _order(stored: np.ndarray, columns: SplitColumns) -> np.ndarray | None:
+    """Order in which rows that count in the same columns follow each other; None if there are many kinds of rows."""
+    # rows that the same splits leave out and, where pairs are fitted, of the same class
+    counts = stored[:, 0 if columns.pairs is not None else columns.n_targets :] > 0
+    kinds = np.packbits(counts, axis=1)
     # up to eight splits are one number, which is sorted many times faster than a row
     kinds = kinds[:, 0] if kinds.shape[1] == 1 else kinds
     _, kind, n_rows = np.unique(kinds, axis=0, return_inverse=True, return_counts=True)

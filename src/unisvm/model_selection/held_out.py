@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from unisvm import engine
 from unisvm._base import BaseUniSVM, model_attributes, set_attributes
 from unisvm.checkpoint import Stages
+from unisvm.class_pairs import class_scores
 from unisvm.engine import NystromFeatures
 from unisvm.kernel_expansion import KernelExpansion, identity
 from unisvm.losses.base import CLASSIFICATION, Loss
@@ -36,7 +37,8 @@ class CellResult(NamedTuple):
     nystrom : NystromFeatures
     scores : ndarray of shape (n_losses, n_splits)
     decision : ndarray of shape (n_samples, n_losses, n_outputs)
-        On the rows left out, averaged over the splits that leave a row out; NaN where none does.
+        On the rows left out, averaged over the splits that leave a row out; NaN where none does. Scores of the classes
+        where these are fitted in pairs.
     fit_seconds, score_seconds : float
         For all of them.
     """
@@ -154,12 +156,14 @@ def _score(
     Cs = batch.Cs[part].tolist()
     shape = (len(batch.losses), len(Cs))
     scores = np.empty((*shape, folds.columns.n_splits))
-    total = np.zeros((len(job.weights), *shape, folds.columns.n_outputs), dtype=folds.rows.dtype)
+    pairs = folds.columns.pairs
+    n_outputs = folds.columns.n_outputs if pairs is None else folds.columns.n_targets
+    total = np.zeros((len(job.weights), *shape, n_outputs), dtype=folds.rows.dtype)
     count = np.zeros(len(job.weights), dtype=int)
     for k, test in enumerate(folds.tests):
         decision = held_out_decisions(folds, nystrom, batch, part, k)
         indices = folds.present[test]
-        total[indices] += decision
+        total[indices] += decision if pairs is None else class_scores(decision, pairs)
         count[indices] += 1
         X, y = folds.X[indices], job.y[indices]
         score_params = {name: np.asarray(value)[indices] for name, value in job.score_params.items()}

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from unisvm.class_pairs import class_scores
 from unisvm.kernel_expansion import KernelExpansion
 from unisvm.losses.base import Loss
 from unisvm.model_selection.axes import KernelChoice
@@ -160,6 +161,8 @@ def _doubted_by_split(job: SearchJob, cell: Cell, labels: np.ndarray, report: Re
     for p, pair in enumerate(pairs):
         rows = folds.present[folds.tests[p]]
         decision = held_out_decisions(folds, result.nystrom, result.batch, slice(None), p)[:, 0, 0]
+        if folds.columns.pairs is not None:
+            decision = class_scores(decision, folds.columns.pairs)
         # the rows that one of the two trains on, the other is scored on: it must not be judged by them
         for scored, trained in pair, pair[::-1]:
             of_trained = np.isin(rows, tests[trained])

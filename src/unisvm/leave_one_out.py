@@ -1,0 +1,235 @@
+"""C from the data: leave-one-out errors of least squares at every C, from one spectrum, carried over to the loss.
+
+The minimiser of Σ s (y − f)² + ‖f‖²/(2C), fitted without row i, misses y_i by
+
+    e_i = (y_i − f_i) / (1 − s_i h_i),    h_i = 1/Σs + pᵢᵀ (Σ s p pᵀ + I/(2C))⁻¹ pᵢ    (features p about their mean)
+
+so that one eigendecomposition gives the errors of all rows at all C. Wrong labels raise the error at a large C more
+than at a small one: the C of the least squared error falls as labels get worse. Real targets are pulled to within three
+robust deviations of their own prediction, round by round, so that wild ones do not decide.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from unisvm.checkpoint import Arrays
+from unisvm.losses.base import Loss
+from unisvm.memory_budget import feature_bytes
+from unisvm.nystrom.feature_map import FeatureMap, Whitener
+from unisvm.nystrom.gram import weighted_moments
+from unisvm.parallel import in_threads
+from unisvm.robust_scale import weighted_medians
+from unisvm.rows import RowStore
+
+# values of C that are compared, for rows of weight 1 and a kernel with k(x, x) = 1
+_CS = np.geomspace(1e-3, 1e4, 29)
+# C is chosen for the function on the first so many landmarks, and on so many rows: at least, and for each landmark
+_MAX_RANK, _MIN_ROWS, _ROWS_A_LANDMARK = 1000, 5000, 5
+# Shares of the C of least squares, in units of the losses' curvature, that were best on average: for labels of two
+# classes, for pairs of many classes, and for real targets (benchmarks/c_units.py).
+_SHARE_TWO_CLASSES, _SHARE_PAIRS, _SHARE_REAL = 0.75, 1.25, 0.6
+# a loss that is straight at u = 1 counts as curved by this share of its slope there
+_LEAST_CURVATURE = 0.25
+_CURVATURE_STEP = 0.05
+# rounds in which real targets are pulled in, and robust deviations that they may keep from their prediction
+_ROUNDS, _DEVIATIONS = 4, 3.0
+_TO_DEVIATION = 1.4826
+_MAX_LEVERAGE = 1 - 1e-6
+# most numbers in the predictions of some columns at all C
+_MAX_PREDICTIONS = 2**23
+
+
+class CChoice(NamedTuple):
+    """The C that was chosen for a loss.
+
+    Attributes
+    ----------
+    C : float
+    Cs, errors : ndarray of shape (n_C,)
+        Values of C for least squares, and the mean squared leave-one-out error of each.
+    """
+
+    C: float
+    Cs: np.ndarray
+    errors: np.ndarray
+
+    def state(self) -> Arrays:
+        """The choice as arrays."""
+        return {"C": np.array(self.C), "Cs": self.Cs, "errors": self.errors}
+
+    @classmethod
+    def from_state(cls, state: Arrays) -> CChoice:
+        """Inverse of `state`."""
+        return cls(float(state["C"]), state["Cs"], state["errors"])
+
+
+class SampledRows(NamedTuple):
+    """Distinct rows of a sample: features in the orthonormal basis, mean targets, and weights."""
+
+    features: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+    mean_diagonal: float
+
+
+def choose_C(sampled: SampledRows, loss: Loss, *, is_margin: bool, fit_intercept: bool, is_pairs: bool) -> CChoice:
+    """C for a loss by the leave-one-out errors of least squares.
+
+    Parameters
+    ----------
+    sampled : SampledRows
+    loss : Loss
+    is_margin, fit_intercept : bool
+    is_pairs : bool
+        Whether the loss is that of pairs of classes, and the targets are those of each class against the rest.
+    """
+    targets, weights = sampled.targets, sampled.weights
+    # ‖f‖² is in units of k(x, x), and a row counts by its weight
+    unit = max(sampled.mean_diagonal * weights.mean(), np.finfo(float).tiny)
+    Cs = _CS / unit
+    left_out = LeaveOneOut(sampled.features, weights, Cs, fit_intercept)
+    if is_margin:
+        errors = _column_means((targets - left_out.predictions(targets)) ** 2, weights).mean(axis=1)
+        factor = (_SHARE_PAIRS if is_pairs else _SHARE_TWO_CLASSES) * 2 / _margin_curvature(loss)
+    else:
+        errors, residuals = _robust_errors(left_out, targets, weights)
+        factor = _SHARE_REAL * 2 / _residual_curvature(loss, residuals, weights)
+    return CChoice(float(factor * Cs[errors.argmin()]), Cs, errors)
+
+
+def loo_bytes(n_rows: int, rank: int, dtype: np.dtype) -> int:
+    """Bytes of the features that C is chosen on, in two bases, and of the matrices between these."""
+    rank = min(rank, _MAX_RANK)
+    return 2 * feature_bytes(min(_sample_size(rank), n_rows), rank, dtype) + 2 * rank**2 * dtype.itemsize
+
+
+def _sample_size(rank: int) -> int:
+    return max(_ROWS_A_LANDMARK * rank, _MIN_ROWS)
+
+
+def read_distinct(rows: RowStore, feature_map: FeatureMap, features: Any, rng: np.random.RandomState) -> SampledRows:
+    """Rows that C is chosen on: all, or a sample drawn by weight.
+
+    Rows that are the same become one with the sum of their weights. Copies would tell each other's targets when one of
+    them is left out, and a row of weight 2 is a row given twice.
+    """
+    rank = min(feature_map.rank, _MAX_RANK)
+    n_sampled = _sample_size(rank)
+    indices, weights = rows.weighted_subsample(n_sampled, rng)
+    if n_sampled < rows.n_rows:
+        weights = weights * (rows.total_weight / rows.n_rows)
+    subset = rows.subset(indices, weights)
+    first, group = _distinct(subset.X)
+    targets = subset.targets.astype(np.float64)
+    if len(first) < len(indices):
+        totals = np.bincount(group, weights)
+        targets = np.stack([np.bincount(group, weights * column) for column in targets.T], axis=1) / totals[:, None]
+        indices, weights = indices[first], totals
+    values = rows.map_rows(lambda block: block[:, :rank], features, indices)
+    # the first landmarks have the leading block of the factor
+    whiten = Whitener(feature_map.factor[:rank, :rank], values.dtype)
+    in_threads(lambda part: whiten(values[part]), len(values), values.size * rank)
+    diagonal = float(np.average(rows.diagonal(feature_map.kernel, indices), weights=weights))
+    return SampledRows(values, targets, weights, diagonal)
+
+
+def _distinct(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Index of the first row of each kind, and the kind of each row."""
+    if sparse.issparse(X):
+        # sums along rows that are the same are equal to the last bit
+        X = X.sorted_indices()
+        keys = X.astype(np.float64) @ np.random.RandomState(0).standard_normal((X.shape[1], 2))
+    else:
+        # −0 becomes 0
+        keys = np.asarray(X) + 0
+    keys = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.itemsize * keys.shape[1]))).ravel()
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    # in the order of the rows, not of their bytes
+    order = np.argsort(first)
+    return first[order], np.argsort(order)[group]
+
+
+class LeaveOneOut:
+    """Predictions of least squares for rows that were left out, at several C.
+
+    Parameters
+    ----------
+    P : ndarray of shape (n_rows, rank)
+        Features in an orthonormal basis.
+    weights : ndarray of shape (n_rows,)
+    Cs : ndarray of shape (n_C,)
+    fit_intercept : bool
+    """
+
+    def __init__(self, P: np.ndarray, weights: np.ndarray, Cs: np.ndarray, fit_intercept: bool):
+        total = weights.sum()
+        matrix, mean = weighted_moments(P, weights / total)
+        if fit_intercept:
+            matrix -= np.tril(np.outer(mean, mean))
+            P = P - mean.astype(P.dtype)
+        values, vectors = np.linalg.eigh(matrix.astype(P.dtype))
+        values = np.maximum(values, np.finfo(P.dtype).eps * values.max(initial=0.0)).astype(np.float64)
+        self._features = P @ vectors
+        self._shares = weights / total
+        self._intercept = fit_intercept
+        #: of shape (rank, n_C)
+        self._filters = 1 / (values[:, None] + 1 / (2 * Cs * total))
+        h = (self._features**2 @ self._filters.astype(P.dtype)).astype(np.float64) + float(fit_intercept)
+        #: of shape (n_C, n_rows, 1)
+        self._remaining = 1 - np.minimum(self._shares[:, None] * h, _MAX_LEVERAGE).T[:, :, None]
+
+    def predictions(self, y: np.ndarray) -> np.ndarray:
+        """Predictions at every C, of shape (n_C, n_rows, n_columns), for targets of shape (n_rows, n_columns)."""
+        n_C, at_once = self._filters.shape[1], max(_MAX_PREDICTIONS // self._remaining.size, 1)
+        found = np.empty((n_C, *y.shape))
+        for low in range(0, y.shape[1], at_once):
+            part = y[:, low : low + at_once]
+            mean = self._shares @ part if self._intercept else np.zeros(part.shape[1])
+            correlation = self._features.T @ (self._shares[:, None] * (part - mean)).astype(self._features.dtype)
+            coefficients = (correlation[:, None] * self._filters[:, :, None]).astype(self._features.dtype)
+            f = self._features @ coefficients.reshape(len(coefficients), -1)
+            f = np.moveaxis(f.reshape(len(f), n_C, -1), 1, 0) + mean
+            found[:, :, low : low + at_once] = part - (part - f) / self._remaining
+        return found
+
+
+def _column_means(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weighted means over the rows, of shape (n_C, n_columns)."""
+    return np.asarray(np.average(values, axis=1, weights=weights))
+
+
+def _robust_errors(left_out: LeaveOneOut, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Errors of real targets at every C, and the residuals at the best C; both of residuals cut at three deviations."""
+    median = weighted_medians(y, weights)
+    reach = _DEVIATIONS * _TO_DEVIATION * weighted_medians(np.abs(y - median), weights)
+    pulled = np.clip(y, median - reach, median + reach) if (reach > 0).all() else y
+    for _ in range(_ROUNDS):
+        residuals = y - left_out.predictions(pulled)
+        deviation = _TO_DEVIATION * np.min([weighted_medians(np.abs(each), weights) for each in residuals], axis=0)
+        deviation = np.maximum(deviation, np.finfo(np.float32).eps)
+        cut = np.clip(residuals, -_DEVIATIONS * deviation, _DEVIATIONS * deviation)
+        # each column in its own unit
+        errors = _column_means((cut / deviation) ** 2, weights).mean(axis=1)
+        best = int(errors.argmin())
+        pulled = y - residuals[best] + cut[best]
+    return errors, cut[best]
+
+
+def _margin_curvature(loss: Loss) -> float:
+    """ψ'' at u = 1, where the residuals are as long as f is small, and not much less than the slope there.
+
+    Near there a loss of labels is least squares with another factor, and so with another C.
+    """
+    lower, slope, upper = loss.derivative(1 + _CURVATURE_STEP * np.array([-1.0, 0.0, 1.0]))
+    curvature = max((upper - lower) / (2 * _CURVATURE_STEP), _LEAST_CURVATURE * slope)
+    return float(curvature) if curvature > 0 else 2 * loss.A
+
+
+def _residual_curvature(loss: Loss, residuals: np.ndarray, weights: np.ndarray) -> float:
+    """Curvature of the parabola that has the loss's slope at these residuals, on average."""
+    slope, squares = (weights @ values.sum(axis=1) for values in (residuals * loss.derivative(residuals), residuals**2))
+    return float(slope / squares) if slope > 0 and squares > 0 else 2 * loss.A
