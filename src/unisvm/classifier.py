@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from unisvm._base import BaseUniSVM, fit_estimator
 from unisvm._checks import one_of
 from unisvm._validation import check_rows_and_targets
-from unisvm.class_pairs import class_scores, worst_margins
+from unisvm.class_pairs import class_scores
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.predictions import map_predictions
 from unisvm.losses.base import CLASSIFICATION, Loss
@@ -206,9 +206,11 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
             return map_predictions(self, "predict", X, dtype=dtype, n_columns=width, out=out)
         return self._decision(X, self._labels_of, out)
 
+    def _of_classes(self, decision: np.ndarray) -> np.ndarray:
+        return decision if self._pairs is None else class_scores(decision, self._pairs)
+
     def _squeeze(self, decision: np.ndarray) -> np.ndarray:
-        if self._pairs is not None:
-            return class_scores(decision, self._pairs)
+        decision = self._of_classes(decision)
         return decision[:, 0] if decision.shape[1] == 1 and not self._multilabel else decision
 
     def _labels_of(self, decision: np.ndarray) -> np.ndarray:
@@ -235,7 +237,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         """
         if is_dask(X):
             return map_predictions(self, "trust", X, y)
-        decision = self._decision(X)
+        decision = self._decision(X, self._of_classes)
         y = np.asarray(y.toarray() if sparse.issparse(y) else y)
         check_consistent_length(decision, y)
         if self._multilabel:
@@ -248,9 +250,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         if len(unknown):
             raise ValueError(f"y has labels that the model was not trained on: {unknown[:5].tolist()}.")
         codes = np.searchsorted(self.classes_, y)
-        if self._pairs is not None:
-            margin = worst_margins(decision, codes, self._pairs)
-        elif decision.shape[1] == 1:
+        if decision.shape[1] == 1:
             margin = np.where(codes == 1, decision[:, 0], -decision[:, 0])
         else:
             margin = np.take_along_axis(decision, codes[:, None], axis=1)[:, 0]

@@ -215,7 +215,7 @@ def _robust_errors(left_out: LeaveOneOut, y: np.ndarray, weights: np.ndarray) ->
         # each column in its own unit
         errors = _column_means((cut / deviation) ** 2, weights).mean(axis=1)
         best = int(errors.argmin())
-        pulled = y - residuals[best] + cut[best]
+        pulled = np.where(cut[best] == residuals[best], y, y - residuals[best])
     return errors, cut[best]
 
 

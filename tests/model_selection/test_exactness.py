@@ -131,6 +131,8 @@ def test_errors_of_regression(case):
 )
 def test_features_transformed_into_the_basis_of_the_weights(monkeypatch, rows, cls, used, target):
     params = {"Cs": [0.1, 1.0, 10.0], "gammas": [0.1, 0.4], "cv": KFold(3), "rank": 60, "random_state": 0, "tol": 1e-6}
+    if cls is UniSVMClassifierCV:
+        params["multi_class"] = "ovr"
     transformed, transform = [], MemoryRows.transform
     monkeypatch.setattr(
         MemoryRows, "transform", lambda *given: transformed.append(transform(*given)) or transformed[-1]

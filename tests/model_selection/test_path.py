@@ -88,7 +88,7 @@ def test_one_C_started_from_another(columns_at_once):
 
 
 def test_coefficients_give_the_function():
-    path = unisvm.path(X, Y3, losses=["logistic", "hinge"], Cs=CS, gamma=0.3, landmarks=POINTS)
+    path = unisvm.path(X, Y3, losses=["logistic", "hinge"], Cs=CS, gamma=0.3, landmarks=POINTS, multi_class="ovr")
     landmarks = path.estimators[0][0].landmark_vectors_
     kernel = np.exp(-0.3 * ((X[:, None] - landmarks) ** 2).sum(axis=2))
     for i in range(2):
