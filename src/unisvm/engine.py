@@ -7,6 +7,7 @@ Single fits, searches and fits on Dask call these functions; estimators validate
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from unisvm.checkpoint import Arrays
 from unisvm.column_spec import ColumnSpec
 from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels import Kernel
-from unisvm.leave_one_out import CChoice, choose_C, loo_bytes, read_distinct
+from unisvm.leave_one_out import CChoice, choose_Cs, loo_bytes, read_distinct
 from unisvm.losses.base import Loss
 from unisvm.memory_budget import MemoryBudget, feature_bytes, readable
 from unisvm.nystrom.feature_map import FeatureMap
@@ -200,17 +201,29 @@ def regularisation(
         return CChoice(settings.C, np.empty(0), np.empty(0))
     choice = runner.stage(
         "C",
-        lambda: choose_C(
-            read_distinct(rows, nystrom.basis.feature_map, nystrom.features, runner.rng),
-            settings.loss,
-            is_margin=settings.is_margin,
-            fit_intercept=settings.fit_intercept,
-            is_pairs=units.pairs is not None,
-        ),
+        lambda: suitable_Cs(rows, nystrom, units, settings, [settings.loss], runner.rng)[0],
         CChoice.from_state,
     )
     runner.report.say(f"  C = {choice.C:.3g} by leave-one-out errors of least squares")
     return choice
+
+
+def suitable_Cs(
+    rows: RowStore,
+    nystrom: NystromFeatures,
+    units: TargetUnits,
+    settings: FitSettings,
+    losses: Sequence[Loss],
+    rng: np.random.RandomState,
+) -> list[CChoice]:
+    """C that suits the rows for each of the losses."""
+    return choose_Cs(
+        read_distinct(rows, nystrom.basis.feature_map, nystrom.features, rng),
+        losses,
+        is_margin=settings.is_margin,
+        fit_intercept=settings.fit_intercept,
+        is_pairs=units.pairs is not None,
+    )
 
 
 def prepare(

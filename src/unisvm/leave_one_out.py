@@ -5,12 +5,13 @@ The minimiser of Σ s (y − f)² + ‖f‖²/(2C), fitted without row i, misses
     e_i = (y_i − f_i) / (1 − s_i h_i),    h_i = 1/Σs + pᵢᵀ (Σ s p pᵀ + I/(2C))⁻¹ pᵢ    (features p about their mean)
 
 so that one eigendecomposition gives the errors of all rows at all C. Wrong labels raise the error at a large C more
-than at a small one: the C of the least squared error falls as labels get worse. Real targets are pulled to within three
-robust deviations of their own prediction, round by round, so that wild ones do not decide.
+than at a small one: the C of the least squared error falls as labels get worse. Real targets further than three
+robust deviations from their own prediction are replaced by it, round by round, so that wild ones do not decide.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ _SHARE_TWO_CLASSES, _SHARE_PAIRS, _SHARE_REAL = 0.75, 1.25, 0.6
 # a loss that is straight at u = 1 counts as curved by this share of its slope there
 _LEAST_CURVATURE = 0.25
 _CURVATURE_STEP = 0.05
-# rounds in which real targets are pulled in, and robust deviations that they may keep from their prediction
+# rounds in which wild targets are replaced by their prediction, and robust deviations from it that make them wild
 _ROUNDS, _DEVIATIONS = 4, 3.0
 _TO_DEVIATION = 1.4826
 _MAX_LEVERAGE = 1 - 1e-6
@@ -76,16 +77,18 @@ class SampledRows(NamedTuple):
     mean_diagonal: float
 
 
-def choose_C(sampled: SampledRows, loss: Loss, *, is_margin: bool, fit_intercept: bool, is_pairs: bool) -> CChoice:
-    """C for a loss by the leave-one-out errors of least squares.
+def choose_Cs(
+    sampled: SampledRows, losses: Sequence[Loss], *, is_margin: bool, fit_intercept: bool, is_pairs: bool
+) -> list[CChoice]:
+    """C for each of some losses, all by the same leave-one-out errors of least squares.
 
     Parameters
     ----------
     sampled : SampledRows
-    loss : Loss
+    losses : sequence of Loss
     is_margin, fit_intercept : bool
     is_pairs : bool
-        Whether the loss is that of pairs of classes, and the targets are those of each class against the rest.
+        Whether the losses are those of pairs of classes, and the targets those of each class against the rest.
     """
     targets, weights = sampled.targets, sampled.weights
     # ‖f‖² is in units of k(x, x), and a row counts by its weight
@@ -94,11 +97,15 @@ def choose_C(sampled: SampledRows, loss: Loss, *, is_margin: bool, fit_intercept
     left_out = LeaveOneOut(sampled.features, weights, Cs, fit_intercept)
     if is_margin:
         errors = _column_means((targets - left_out.predictions(targets)) ** 2, weights).mean(axis=1)
-        factor = (_SHARE_PAIRS if is_pairs else _SHARE_TWO_CLASSES) * 2 / _margin_curvature(loss)
+        share = _SHARE_PAIRS if is_pairs else _SHARE_TWO_CLASSES
+        curvatures = [_margin_curvature(loss) for loss in losses]
     else:
         errors, residuals = _robust_errors(left_out, targets, weights)
-        factor = _SHARE_REAL * 2 / _residual_curvature(loss, residuals, weights)
-    return CChoice(float(factor * Cs[errors.argmin()]), Cs, errors)
+        share = _SHARE_REAL
+        curvatures = [_residual_curvature(loss, residuals, weights) for loss in losses]
+    best = Cs[errors.argmin()]
+    # least squares has curvature 2
+    return [CChoice(float(share * best * 2 / curvature), Cs, errors) for curvature in curvatures]
 
 
 def loo_bytes(n_rows: int, rank: int, dtype: np.dtype) -> int:
@@ -206,16 +213,15 @@ def _robust_errors(left_out: LeaveOneOut, y: np.ndarray, weights: np.ndarray) ->
     """Errors of real targets at every C, and the residuals at the best C; both of residuals cut at three deviations."""
     median = weighted_medians(y, weights)
     reach = _DEVIATIONS * _TO_DEVIATION * weighted_medians(np.abs(y - median), weights)
-    pulled = np.clip(y, median - reach, median + reach) if (reach > 0).all() else y
+    tamed = np.clip(y, median - reach, median + reach) if (reach > 0).all() else y
     for _ in range(_ROUNDS):
-        residuals = y - left_out.predictions(pulled)
+        residuals = y - left_out.predictions(tamed)
         deviation = _TO_DEVIATION * np.min([weighted_medians(np.abs(each), weights) for each in residuals], axis=0)
         deviation = np.maximum(deviation, np.finfo(np.float32).eps)
         cut = np.clip(residuals, -_DEVIATIONS * deviation, _DEVIATIONS * deviation)
-        # each column in its own unit
-        errors = _column_means((cut / deviation) ** 2, weights).mean(axis=1)
+        errors = _column_means(cut**2, weights).mean(axis=1)
         best = int(errors.argmin())
-        pulled = np.where(cut[best] == residuals[best], y, y - residuals[best])
+        tamed = np.where(cut[best] == residuals[best], y, y - residuals[best])
     return errors, cut[best]
 
 

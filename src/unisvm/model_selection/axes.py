@@ -29,7 +29,7 @@ class GridParameters(ParameterEstimator):
     cv: Any = None
     scoring: Any = None
     refit: bool = True
-    search: str = "full"
+    search: str = "auto"
     kernel: Any = "auto"
     degree: float = 3
     coef0: float = 0.0

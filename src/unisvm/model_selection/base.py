@@ -25,7 +25,7 @@ from unisvm._base import (
     set_attributes,
     target_encoder,
 )
-from unisvm._checks import one_of
+from unisvm._checks import is_integer, one_of
 from unisvm._validation import check_kernel_matrix, check_rows, check_weights, is_precomputed
 from unisvm.checkpoint import fingerprint, open_stages
 from unisvm.distributed.collections import is_dask
@@ -54,6 +54,8 @@ from unisvm.targets import Attributes
 
 # of rows on Dask, so many are searched on
 _SEARCHED_ROWS = 50_000
+#: names of the ways to search a grid
+SEARCHES = ("auto", "adaptive", "halving", "full")
 # attributes that not every fit has
 _OPTIONAL_ATTRIBUTES = ("best_estimator_", "refit_time_", "n_iter_", "searched_rows_")
 
@@ -195,7 +197,7 @@ def read_axes(search: BaseSearch) -> Axes:
     given, losses = read_losses(search.losses, search._default_losses, search._task)
     Cs, kernels = read_Cs(search.Cs, *search._C_range), read_kernels(search.kernel, search.gammas)
     axes = Axes(given, losses, Cs, kernels, read_gammas(search.gammas))
-    one_of("search", search.search, ("full", "halving"))
+    one_of("search", search.search, SEARCHES)
     for name in search._switches:
         if not isinstance(getattr(search, name), bool | np.bool_):
             raise ValueError(f"{name} must be True or False, got {getattr(search, name)!r}.")
@@ -261,7 +263,7 @@ def fit_search(search: BaseSearch, X, y, sample_weight, params: dict[str, Any]) 
         if stages.finished:
             report.say(f"resumes from the checkpoint after: {', '.join(stages.finished)}")
         job = job.seeded(stages.rng)
-        scores = search_grid(job, axes, choices, halving=search.search == "halving", report=report, stages=stages)
+        scores = search_grid(job, axes, choices, method=_method(search), report=report, stages=stages)
     if scores.best is None:
         raise ValueError("No cell of the grid has a finite score: look at the scorer and at y.")
     warn_unfinished(search.max_iter, int(scores.unfinished.sum()), scores.values.size)
@@ -277,6 +279,14 @@ def fit_search(search: BaseSearch, X, y, sample_weight, params: dict[str, Any]) 
     best = _refit(search, *refit_rows, job, attributes, scores.function if clean is None else clean.function, clean)
     attributes |= {"best_estimator_": best, "refit_time_": perf_counter() - started, "n_iter_": best.n_iter_}
     return SearchOutcome(job, scores, attributes, clean)
+
+
+def _method(search: BaseSearch) -> str:
+    """How the grid is searched: cells whose values the user gave are all tried, unless asked otherwise."""
+    if search.search != "auto":
+        return search.search
+    of_ours = is_integer(search.Cs) and (search.gammas is None or is_integer(search.gammas))
+    return "adaptive" if of_ours else "full"
 
 
 def store_outcome(search: BaseSearch, attributes: Attributes) -> None:

@@ -134,6 +134,19 @@ class Folds(NamedTuple):
     target_attributes: list[Attributes]
 
 
+def whole_rows(job: SearchJob, subset: np.ndarray | None = None) -> tuple[MemoryRows, TargetUnits]:
+    """All rows of a job, or a subset of them, with their training targets and the units of these."""
+    weights = job.weights
+    if subset is not None:
+        weights = np.zeros_like(weights)
+        weights[subset] = job.weights[subset]
+    encoder = target_encoder(job.template)
+    targets, _ = encoder.encode(job.y, weights, job.X.dtype, job.target_attributes)
+    kept, present = drop_zero_weights(job.X, targets.weights, precomputed=is_precomputed(job.template.kernel))
+    values = np.ascontiguousarray(targets.values[present], dtype=job.X.dtype)
+    return MemoryRows(kept, values, targets.weights[present], count_threads(job.template.n_jobs)), targets.units
+
+
 def fold(job: SearchJob, subset: np.ndarray | None = None) -> Folds:
     """The splits of a job as columns, of all rows or of a subset. Rows of weight 0 are left out."""
     encoder, y, weights, dtype = target_encoder(job.template), job.y, job.weights, job.X.dtype

@@ -69,8 +69,12 @@ def solve_kernel(
     choice: KernelChoice,
     report: Report,
     cancel: CancelToken | None = None,
+    tried: np.ndarray | None = None,
 ) -> Iterator[CellResult]:
-    """Results of all losses and C for one kernel; all losses together, or as many as memory allows."""
+    """Results of all losses and C for one kernel; all losses together, or as many as memory allows.
+
+    `tried` is a mask of the cells to solve, of shape (n_losses, n_C); None for all.
+    """
     settings = job.settings(choice)
     cancel = CancelToken() if cancel is None else cancel
     shared, each = decision_bytes(folds)
@@ -79,7 +83,7 @@ def solve_kernel(
     nystrom = engine.prepare(folds.rows, settings, runner, keep_sample=True, reserved=shared + at_once * each)
     order = np.argsort(Cs, kind="stable")
     solver = GridSolver(folds.rows, nystrom, folds.columns, losses, Cs[order], settings, cancel)
-    for batch in solver.solve_all(at_once):
+    for batch in solver.solve_all(at_once, None if tried is None else tried[:, order]):
         report.say(
             f"{nystrom.basis.kernel}, C {batch.Cs[0]:.3g} to {batch.Cs[-1]:.3g}: {batch.n_sweeps.size} fits, "
             f"{batch.n_sweeps.max()} sweeps, {batch.seconds:.2f} s"

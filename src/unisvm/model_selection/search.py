@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 
 from unisvm.checkpoint import Arrays, Stages
 from unisvm.kernel_expansion import KernelExpansion
+from unisvm.model_selection.adaptive import promising_cells
 from unisvm.model_selection.axes import Axes, KernelChoice
 from unisvm.model_selection.folds import Folds, SearchJob, fold
 from unisvm.model_selection.held_out import CellResult, decision_bytes, max_cells, solve_kernel
@@ -102,7 +103,7 @@ class Scores:
 
 
 def search_grid(
-    job: SearchJob, axes: Axes, choices: Sequence[KernelChoice], *, halving: bool, report: Report, stages: Stages
+    job: SearchJob, axes: Axes, choices: Sequence[KernelChoice], *, method: str, report: Report, stages: Stages
 ) -> Scores:
     """Scores of the grid.
 
@@ -112,14 +113,18 @@ def search_grid(
     axes : Axes
         Losses and values of C.
     choices : sequence of KernelChoice
-    halving : bool
-        Rule out kernels on samples of the rows that grow by a factor of four.
+    method : {"full", "halving", "adaptive"}
+        Try all cells; rule out kernels on samples of the rows that grow by a factor of four; or try the cells that
+        leave-one-out errors of least squares promise the most of.
     report : Report
     stages : Stages
         Keeps the scores of every kernel.
     """
     search = _Search(job, axes, choices, report, stages)
-    return search.score(search.halve() if halving else range(len(choices)))
+    if method == "adaptive":
+        search.tried = search.promising()
+        return search.score(np.flatnonzero(search.tried.any(axis=(0, 2))).tolist())
+    return search.score(search.halve() if method == "halving" else range(len(choices)))
 
 
 @dataclass
@@ -129,6 +134,17 @@ class _Search:
     choices: Sequence[KernelChoice]
     report: Report
     stages: Stages
+    #: mask of the cells to try, of shape (n_C, n_choices, n_losses); None for all
+    tried: np.ndarray | None = None
+
+    def promising(self) -> np.ndarray:
+        """Mask of the cells that are worth cross-validation."""
+        saved = self.stages.load("promising")
+        if saved is not None:
+            return saved["cells"]
+        cells = promising_cells(self.job, self.axes, self.choices, self.report)
+        self.stages.save("promising", {"cells": cells})
+        return cells
 
     def score(self, chosen: Iterable[int], subset: np.ndarray | None = None) -> Scores:
         """Scores of the kernels of these indices on all rows, or on a subset of them."""
@@ -162,7 +178,8 @@ class _Search:
         def score(g: int, job: SearchJob, folds: Folds, cancel: CancelToken) -> None:
             scores.unfinished[g] = 0
             axes, choice = self.axes, self.choices[g]
-            for result in solve_kernel(job, folds, axes.losses, axes.Cs, choice, self.report, cancel):
+            tried = None if self.tried is None else self.tried[:, g].T
+            for result in solve_kernel(job, folds, axes.losses, axes.Cs, choice, self.report, cancel, tried):
                 with lock:
                     scores.record(result, g, folds)
             with lock:

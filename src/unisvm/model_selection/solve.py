@@ -225,17 +225,22 @@ class GridSolver:
             intercept=self._settings.fit_intercept,
         )
 
-    def solve_all(self, losses_at_once: int) -> Iterator[BatchSolution]:
-        """Solutions for all losses and C, going up with C; at most so many losses are solved together."""
+    def solve_all(self, losses_at_once: int, tried: np.ndarray | None = None) -> Iterator[BatchSolution]:
+        """Solutions for all losses and C, going up with C; at most so many losses are solved together.
+
+        `tried` is a mask of the cells to solve, of shape (n_losses, n_C); None for all.
+        """
         is_margin = self._settings.is_margin
         seeds = ConvexWarmStart()
         # losses that start from their own solutions for lower C; the others would ignore rows for good
         follows = np.array([loss.is_convex or not is_margin for loss in self._losses])
-        for group in _groups(follows, losses_at_once):
+        tried = np.ones((len(self._losses), len(self._Cs)), dtype=bool) if tried is None else tried
+        for group in _groups(follows, tried, losses_at_once):
             line = LogCExtrapolation(is_margin)
-            n_columns = len(self._Cs) * len(group) * self._columns.target_of.size
-            n_batches = min(-(-n_columns // COLUMNS_AT_ONCE), len(self._Cs))
-            for C_indices in np.array_split(np.arange(len(self._Cs)), n_batches):
+            of_group = np.flatnonzero(tried[group[0]])
+            n_columns = len(of_group) * len(group) * self._columns.target_of.size
+            n_batches = min(-(-n_columns // COLUMNS_AT_ONCE), len(of_group))
+            for C_indices in np.array_split(of_group, n_batches):
                 Cs = self._Cs[C_indices]
                 start = line.ahead(Cs) if follows[group[0]] else seeds.at(Cs, len(group))
                 batch = self.solve(group, C_indices, start)
@@ -246,8 +251,11 @@ class GridSolver:
                 seeds.add(batch, self._losses)
 
 
-def _groups(follows: np.ndarray, losses_at_once: int) -> list[np.ndarray]:
-    """Indices of losses that are solved together: first those that follow their own solutions for lower C, which may
-    seed the others."""
-    kinds = [kind for kind in (np.flatnonzero(follows), np.flatnonzero(~follows)) if len(kind)]
+def _groups(follows: np.ndarray, tried: np.ndarray, losses_at_once: int) -> list[np.ndarray]:
+    """Indices of losses that are solved together, at the same C: first those that follow their own solutions for lower
+    C, which may seed the others."""
+    kinds = []
+    for kind in (np.flatnonzero(follows), np.flatnonzero(~follows)):
+        _, same_Cs = np.unique(tried[kind], axis=0, return_inverse=True)
+        kinds += [kind[same_Cs == i] for i in range(same_Cs.max(initial=-1) + 1) if tried[kind[same_Cs == i]].any()]
     return [group for kind in kinds for group in np.array_split(kind, -(-len(kind) // losses_at_once))]
