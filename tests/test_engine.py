@@ -73,6 +73,8 @@ class Problem:
         """The estimator with these settings, fitted."""
         names = ("loss", "C", "kernel", "rank", "rank_tol", "landmarks", "fit_intercept", "solver", "tol", "max_iter")
         settings = {name: getattr(self.settings, name) for name in names}
+        if self.settings.is_margin:
+            settings["multi_class"] = "ovr"
         return self.estimator(random_state=0, **settings).fit(X, self.y, self.weights)
 
     def naive_objective(self, expansion, column):

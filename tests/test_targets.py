@@ -180,12 +180,13 @@ WEIGHTS = {"ones": None, "varied": rng.uniform(0.5, 2, size=40), "some 0": (np.a
 @pytest.mark.usefixtures("threaded_dask")
 @pytest.mark.parametrize("weighting", WEIGHTS)
 @pytest.mark.parametrize("class_weight", [None, "balanced", "dict"])
+@pytest.mark.parametrize("one_vs_one", [False, True])
 @pytest.mark.parametrize("name", LABELS)
-def test_labels_in_blocks_are_as_in_one_array(name, class_weight, weighting):
+def test_labels_in_blocks_are_as_in_one_array(name, one_vs_one, class_weight, weighting):
     y, weights = LABELS[name], WEIGHTS[weighting]
     if class_weight == "dict":
         class_weight = {label: 1.0 + k for k, label in enumerate(np.unique(y).tolist())}
-    encoder = SignEncoder(class_weight)
+    encoder = SignEncoder(class_weight, one_vs_one)
     if y.ndim == 2 and class_weight is not None:
         with pytest.raises(ValueError, match="class_weight is not supported for a multilabel y on Dask"):
             in_blocks(encoder, y, weights)
@@ -198,6 +199,9 @@ def test_labels_in_blocks_are_as_in_one_array(name, class_weight, weighting):
     assert attributes["_multilabel"] == expected["_multilabel"]
     np.testing.assert_array_equal(units.scale, targets.units.scale)
     assert units.median is None
+    assert (units.pairs is not None) == (one_vs_one and len(expected["classes_"]) > 2 and y.ndim == 1)
+    for pairs in (units.pairs, attributes["_pairs"], expected["_pairs"]):
+        np.testing.assert_array_equal(pairs, targets.units.pairs)
 
 
 @pytest.mark.usefixtures("threaded_dask")
@@ -210,7 +214,8 @@ def test_real_targets_in_blocks_are_as_in_one_array(n_targets, intercept, weight
     values, _, units, attributes = in_blocks(encoder, y, weights)
     targets, expected = encoded(encoder, y, weights)
     np.testing.assert_allclose(values, targets.values, rtol=1e-9)
-    for one, other in zip(units, targets.units, strict=True):
+    assert units.pairs is targets.units.pairs is None
+    for one, other in zip(units[:3], targets.units[:3], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
     assert attributes.keys() == expected.keys()
     assert attributes["_one_target"] == expected["_one_target"] == (n_targets is None)

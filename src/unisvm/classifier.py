@@ -26,15 +26,18 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
 
     It minimises λ‖f‖² + mean ψ(1 − y f(x)) with C = 1/(2λm), as scikit-learn's SVC does for the hinge loss. The
     kernel is approximated by `rank` landmark rows, so that a fit costs a few tens of sweeps over an m × rank matrix.
-    Several classes are fitted one against the rest, together.
+    Several classes are fitted in pairs, all together. With the defaults, C follows from the data: it is low where labels
+    are often wrong, and high where they are not.
 
     Parameters
     ----------
     loss : str or Loss, default="saturating"
         A name from ``unisvm.losses.names("classification")``, or an instance with parameters of its own. The default
         ignores rows that are far on the wrong side, and so shrugs off wrong labels.
-    C : float, default=1.0
-        Inverse of the regularisation, as in SVC: C = 1/(2λm), where m is the sum of the weights.
+    C : float or "auto", default="auto"
+        Inverse of the regularisation, as in SVC: C = 1/(2λm), where m is the sum of the weights. "auto" chooses it by
+        leave-one-out errors of least squares on the same features, on at most 5,000 rows or five times the rank, and
+        carries it over to the loss; `C_` is the choice and `C_scores_` its reason.
     kernel : {"linear", "rbf", "laplacian", "poly", "sigmoid", "precomputed"}, Kernel or callable, default="rbf"
         A callable is given two arrays of rows and returns the matrix between them, as in SVC.
     gamma : float, "scale" or "auto", default="scale"
@@ -60,6 +63,10 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         Whether to add an offset, which is not penalised.
     class_weight : dict, "balanced" or None, default=None
         Multiplies the weights of each class's rows, as in SVC.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        Three classes or more are fitted in pairs, as in SVC, or each against the rest. In pairs they bear wrong labels
+        better: against the rest, a bounded loss may give up all rows of a class. The work is the same, but there are
+        more columns.
     solver : {"lbfgs", "dca"} or Solver, default="lbfgs"
         "dca" is the paper's Algorithm 1, in ``unisvm.solvers.DCA`` with its variants. An object with a method
         ``begin`` is a solver of your own: see `unisvm.solvers.Solver`.
@@ -91,8 +98,14 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     ----------
     classes_ : ndarray
         The labels; column indices for multilabel targets.
+    C_ : float
+        C of the fit.
+    C_scores_ : dict of ndarray
+        For ``C="auto"``, the values of ``C`` of least squares that were compared and the mean squared leave-one-out
+        ``error`` of each; empty arrays otherwise.
     dual_coef_ : ndarray of shape (n_columns, rank)
-        Coefficients of the landmarks. There is one column for two classes.
+        Coefficients of the landmarks. There is one column for two classes, and for more of them one for each pair, in
+        the order (0, 1), (0, 2), …, (1, 2), …, or one for each class with ``multi_class="ovr"``.
     intercept_ : ndarray of shape (n_columns,)
     landmarks_ : ndarray of int or None
         Row indices of the landmarks; None when points were given.
@@ -125,7 +138,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     >>> from unisvm import UniSVMClassifier
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> y[:20] = 1 - y[:20]
-    >>> model = UniSVMClassifier(C=10.0, random_state=0).fit(X, y)
+    >>> model = UniSVMClassifier(random_state=0).fit(X, y)
     >>> model.score(X[20:], y[20:])
     1.0
     >>> int((model.trust(X, y) < 0.5)[:20].sum()), int((model.trust(X, y) < 0.5)[20:].sum())
@@ -171,6 +184,9 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     def decision_function(self, X, *, out=None):
         """Signed distance from the boundary, in units of the margin.
 
+        For classes fitted in pairs, that of each class against the class that does best against it: at most one is
+        positive.
+
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
@@ -179,7 +195,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
 
         Returns
         -------
-        decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_columns)
+        decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
         """
         if is_dask(X):
             check_is_fitted(self)
@@ -223,8 +239,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         """Trust in each label, from 0 to 1: it falls with the row's loss.
 
         For a bounded loss it is 1 − ψ(u)/sup ψ, so that a row near 0 is ignored: a suspect for a wrong label.
-        Otherwise it is 1/(1 + ψ(u)). With several classes the loss is that of the row's own class; with several
-        labels, the largest.
+        Otherwise it is 1/(1 + ψ(u)). With several classes u is that of the row's own class: in pairs, against the
+        class that does best against it. With several labels it is that of the largest loss.
 
         Parameters
         ----------

@@ -29,8 +29,10 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
     ----------
     loss : str or Loss, default="huber"
         A name from ``unisvm.losses.names("regression")``, or an instance with parameters of its own.
-    C : float, default=1.0
-        Inverse of the regularisation, as in SVR for a target divided by its scale.
+    C : float or "auto", default="auto"
+        Inverse of the regularisation, as in SVR for a target divided by its scale. "auto" chooses it by leave-one-out
+        errors of least squares, as in `UniSVMClassifier`; targets that are far from their prediction have no part in
+        it.
     kernel, gamma, degree, coef0, kernel_params
         The kernel, as in `UniSVMClassifier`.
     rank, rank_tol, landmarks
@@ -49,7 +51,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         The robust scale of each target.
     target_centre_ : ndarray of shape (n_targets,)
         Its median; 0 without an intercept.
-    landmarks_, landmark_vectors_, kernel_, rank_, trace_error_
+    C_, C_scores_, landmarks_, landmark_vectors_, kernel_, rank_, trace_error_
         As in `UniSVMClassifier`.
     objective_, stationarity_, n_iter_, n_sweeps_, history_
         As in `UniSVMClassifier`; the objective is that of the scaled target.

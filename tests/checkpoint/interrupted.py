@@ -29,6 +29,8 @@ def model_arrays(model):
         "intercept": model.intercept_,
         "landmarks": np.array(-1) if model.landmarks_ is None else model.landmarks_,
         "points": points.toarray() if hasattr(points, "toarray") else points,
+        "C": np.array(model.C_),
+        "C_errors": model.C_scores_["error"],
         "trace_error": np.array(model.trace_error_),
         "objective": model.objective_,
         "stationarity": model.stationarity_,

@@ -55,7 +55,7 @@ def contents(folder):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"C": 2.5}, "C was 1 and is 2.5"),
+        ({"C": 2.5}, "C was 'auto' and is 2.5"),
         ({"loss": "hinge"}, "loss was 'saturating' and is 'hinge'"),
         ({"loss": losses.Saturating(2, 2, 4)}, r"loss was 'saturating' and is unisvm.losses.*\(a=2, b=2, c=4\)"),
         ({"kernel": "laplacian"}, "kernel was 'rbf' and is 'laplacian'"),
@@ -64,7 +64,7 @@ def contents(folder):
         ({"random_state": 1}, "random_state was 0 and is 1"),
         ({"random_state": None}, "random_state was 0 and is None"),
         ({"class_weight": {0: 2.0}}, "class_weight was None and is {0: 2}; the contents of the weights differ"),
-        ({"C": 2.0, "tol": 0.1}, "C was 1 and is 2; tol was 0.01 and is 0.1"),
+        ({"C": 2.0, "tol": 0.1}, "C was 'auto' and is 2; tol was 0.01 and is 0.1"),
     ],
 )
 def test_other_parameters(folder, change, said):
@@ -170,7 +170,7 @@ def test_same_parameters_and_data_of_other_types(folder):
     assert_same(model_arrays(UniSVMClassifier(**SETTINGS).fit(X, y)), model_arrays(model))
 
 
-@pytest.mark.parametrize("stage", ["begun", "landmarks", "gram", "start", "solver"])
+@pytest.mark.parametrize("stage", ["begun", "landmarks", "gram", "C", "start", "solver"])
 def test_damage_is_never_taken(folder, stage):
     path = folder / f"unisvm-{stage}.ckpt"
     good = path.read_bytes()

@@ -83,14 +83,14 @@ def test_resumes_after_every_file(case, tmp_path, break_after):
     GLOBAL.seed(3)
     whole = model_arrays(new().fit(data, target, weights))
     n_iterations = len(whole["history"])
-    # begun, landmarks, gram, start, and then each iteration
-    for n_files in {1, 2, 3, 4, 4 + n_iterations // 2, 4 + n_iterations}:
+    # begun, landmarks, gram, C, start, and then each iteration
+    for n_files in {1, 2, 3, 4, 5, 5 + n_iterations // 2, 5 + n_iterations}:
         folder = tmp_path / str(n_files)
         break_after(n_files)
         GLOBAL.seed(3)
         with pytest.raises(Broken):
             new(folder).fit(data, target, weights)
-        if n_files == 4:
+        if n_files == 5:
             with file_format.read_file(folder / "unisvm-start.ckpt") as archive:
                 assert ("coordinates" in archive) == ("subsample" in case)
         break_after(1000)
@@ -122,7 +122,7 @@ def test_ended_fit_warns_again(tmp_path):
 
 
 @pytest.mark.parametrize("make", [np.random.RandomState, lambda seed: np.random.RandomState(np.random.PCG64(seed))])
-@pytest.mark.parametrize("n_files", [1, 2, 3, 4, 6, 1000])
+@pytest.mark.parametrize("n_files", [1, 2, 3, 4, 5, 7, 1000])
 def test_generator_is_advanced_alike(make, n_files, tmp_path, break_after):
     whole, first, second = make(7), make(7), make(7)
     settings = {"rank": 40, "tol": 1e-3}
@@ -143,7 +143,7 @@ def test_warm_start(tmp_path, break_after):
 
     settings = {"loss": "hinge", "tol": 1e-4}
     whole = first().set_params(**settings).fit(X, y)
-    for n_files in (2, 3, 4, 5):
+    for n_files in (2, 3, 4, 5, 6):
         break_after(n_files)
         with pytest.raises(Broken):
             first().set_params(checkpoint=tmp_path / str(n_files), **settings).fit(X, y)
@@ -152,22 +152,22 @@ def test_warm_start(tmp_path, break_after):
         assert_same(model_arrays(whole), model_arrays(model))
     other = UniSVMClassifier(rank=40, tol=1e-2, C=3.0, warm_start=True, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="the contents of the function that it starts from differ"):
-        other.set_params(C=1.0, checkpoint=tmp_path / "2", **settings).fit(X, y)
+        other.set_params(C="auto", checkpoint=tmp_path / "2", **settings).fit(X, y)
 
 
 @pytest.mark.parametrize("change", [{"n_jobs": 2}, {"memory_limit": "300KB"}, {"verbose": 1}])
 def test_parameters_that_another_run_may_have_otherwise(change, tmp_path, break_after, capsys):
     settings = {"rank": 40, "tol": 1e-4, "random_state": 0, "n_jobs": 1}
     whole = UniSVMClassifier(**settings).fit(X, y)
-    break_after(7)
+    break_after(8)
     with pytest.raises(Broken):
         UniSVMClassifier(checkpoint=tmp_path, **settings).fit(X, y)
     break_after(1000)
     model = UniSVMClassifier(checkpoint=tmp_path, **(settings | change)).fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), whole.decision_function(X), atol=1e-7)
-    assert ("resumes from the checkpoint after: begun, landmarks, gram, start, solver" in capsys.readouterr().out) == (
-        "verbose" in change
-    )
+    assert (
+        "resumes from the checkpoint after: begun, landmarks, gram, C, start, solver" in capsys.readouterr().out
+    ) == ("verbose" in change)
 
 
 def test_states_of_the_solver_are_kept_from_time_to_time(tmp_path, monkeypatch):
@@ -177,4 +177,4 @@ def test_states_of_the_solver_are_kept_from_time_to_time(tmp_path, monkeypatch):
     settings = {"loss": losses.get("hinge"), "rank": 40, "tol": 1e-6, "random_state": 0}
     monkeypatch.setattr(stages, "_SECONDS_BETWEEN", 3600)
     UniSVMClassifier(checkpoint=tmp_path / "rarely", **settings).fit(X, y)
-    assert written == [f"unisvm-{stage}.ckpt" for stage in ("begun", "landmarks", "gram", "start", "result")]
+    assert written == [f"unisvm-{stage}.ckpt" for stage in ("begun", "landmarks", "gram", "C", "start", "result")]

@@ -423,7 +423,7 @@ def test_fits_with_it_and_without_it(estimator, dtype, monkeypatch):
     X = rng.randn(400, 3).astype(dtype)
     y = np.sin(2 * X[:, 0]) + X[:, 1]
     y = y > 0 if estimator is UniSVMClassifier else y
-    model = estimator("hinge" if estimator is UniSVMClassifier else "huber", rank=50, tol=1e-7, random_state=0)
+    model = estimator("hinge" if estimator is UniSVMClassifier else "huber", C=1.0, rank=50, tol=1e-7, random_state=0)
     decide = "decision_function" if estimator is UniSVMClassifier else "predict"
     with_it = getattr(model.fit(X, y, sample_weight=1 + (X[:, 2] > 0)), decide)(X)
     monkeypatch.setattr(compiled, "_sweeps", None)

@@ -349,7 +349,7 @@ def test_same_function_as_the_default_on_a_convex_problem(solver, estimator, n_c
     X, y = moons(estimator, n_columns)
     weights = np.random.RandomState(1).uniform(0.5, 2, size=len(X)) if weighted else None
     loss = "huber" if estimator is UniSVMRegressor else "logistic"
-    options = {"rank": 30, "tol": 1e-9, "max_iter": 20_000, "fit_intercept": intercept, "random_state": 0}
+    options = {"C": 1.0, "rank": 30, "tol": 1e-9, "max_iter": 20_000, "fit_intercept": intercept, "random_state": 0}
     default = estimator(loss, **options).fit(X, y, weights)
     model = estimator(loss, solver=solver, **options).fit(X, y, weights)
     assert (np.asarray(model.stationarity_) <= 1e-9).all()
@@ -373,7 +373,7 @@ def test_a_solver_is_asked_for_what_it_needs(estimator):
     class Sampled(Noting):
         needs_exact_majoriser = False
 
-    options = {"rank": 20, "rank_tol": 0.0, "random_state": 0, "max_iter": 10_000}
+    options = {"C": 1.0, "rank": 20, "rank_tol": 0.0, "random_state": 0, "max_iter": 10_000}
     loss = "huber" if estimator is UniSVMRegressor else "logistic"
     exact, sampled = (estimator(loss, solver=solver(), **options).fit(X, y) for solver in (Noting, Sampled))
     assert seen[0][1].weights is None

@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import polynomial_kernel
 from unisvm import UniSVMClassifier, UniSVMRegressor, losses, solvers
 
 SHARED_FIRST = {
-    "C": 1.0,
+    "C": "auto",
     "kernel": "rbf",
     "gamma": "scale",
     "degree": 3,
@@ -36,8 +36,9 @@ SHARED_LAST = {
     "verbose": 0,
     "random_state": None,
 }
+FOR_CLASSES = {"class_weight": None, "multi_class": "ovo"}
 DEFAULTS = {
-    UniSVMClassifier: {"loss": "saturating", **SHARED_FIRST, "class_weight": None, **SHARED_LAST},
+    UniSVMClassifier: {"loss": "saturating", **SHARED_FIRST, **FOR_CLASSES, **SHARED_LAST},
     UniSVMRegressor: {"loss": "huber", **SHARED_FIRST, **SHARED_LAST},
 }
 
@@ -64,7 +65,10 @@ def case(request):
 @pytest.fixture(params=["lbfgs", "dca"])
 def fitted(case, request):
     cls, y, n_columns, _ = case
-    return cls(rank=40, random_state=0, solver=request.param).fit(X, y), n_columns
+    model = cls(rank=40, random_state=0, solver=request.param)
+    if cls is UniSVMClassifier:
+        model.set_params(multi_class="ovr")
+    return model.fit(X, y), n_columns
 
 
 @pytest.mark.parametrize("cls", DEFAULTS)
@@ -205,18 +209,18 @@ def test_multilabel_predicts_each_sign():
 
 
 def test_several_columns_are_separate_fits():
-    together = UniSVMClassifier(tol=1e-10).fit(X, blobs)
+    together = UniSVMClassifier(C=1.0, multi_class="ovr", tol=1e-10).fit(X, blobs)
     for k in range(3):
-        alone = UniSVMClassifier(tol=1e-10).fit(X, blobs == k)
+        alone = UniSVMClassifier(C=1.0, tol=1e-10).fit(X, blobs == k)
         np.testing.assert_allclose(together.decision_function(X)[:, k], alone.decision_function(X), atol=1e-4)
         assert together.objective_[k] == pytest.approx(alone.objective_, rel=1e-6)
 
 
 def test_two_targets_are_separate_fits():
     Y = CASES["two-targets"][1]
-    together = UniSVMRegressor(tol=1e-10).fit(X, Y)
+    together = UniSVMRegressor(C=1.0, tol=1e-10).fit(X, Y)
     for k in range(2):
-        alone = UniSVMRegressor(tol=1e-10).fit(X, Y[:, k])
+        alone = UniSVMRegressor(C=1.0, tol=1e-10).fit(X, Y[:, k])
         np.testing.assert_allclose(together.predict(X)[:, k], alone.predict(X), atol=1e-4)
 
 

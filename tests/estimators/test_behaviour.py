@@ -62,7 +62,7 @@ def test_intercept_is_optimal(cls, loss, target):
     if cls is UniSVMRegressor:
         target = 50 + 3 * target
     weights = 1.0 + np.arange(100) % 3
-    model = cls(loss, tol=1e-12, rank=25, random_state=0).fit(X, target, sample_weight=weights)
+    model = cls(loss, C=1.0, tol=1e-12, rank=25, random_state=0).fit(X, target, sample_weight=weights)
     assert model.intercept_[0] != 0
     best = objective_by_hand(model, target, weights)
     step = 1e-3 * (model.target_scale_[0] if cls is UniSVMRegressor else 1.0)
@@ -238,9 +238,10 @@ def test_a_warm_start_of_several_columns():
 @CONVEX
 @pytest.mark.parametrize("change", [{"C": 10.0}, {"gamma": 2.0}, {"fit_intercept": False}, {"rank": 20}], ids=str)
 def test_a_warm_start_ends_where_a_cold_one_does(cls, loss, target, change):
-    model = cls(loss, warm_start=True, tol=1e-10, gamma=0.5, random_state=0).fit(X, target)
+    options = {"C": 1.0, "tol": 1e-10, "gamma": 0.5, "random_state": 0}
+    model = cls(loss, warm_start=True, **options).fit(X, target)
     warm = model.set_params(**change).fit(X, target)
-    cold = cls(loss, **{"tol": 1e-10, "gamma": 0.5, "random_state": 0, **change}).fit(X, target)
+    cold = cls(loss, **options | change).fit(X, target)
     assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-6)
     np.testing.assert_allclose(values(warm), values(cold), rtol=0, atol=1e-4)
 

@@ -236,8 +236,8 @@ def test_memory_limit(cls, target, limit):
 def test_memory_limit_counts_what_is_used(cls, target):
     # the same data pass with what the message asks for
     with pytest.raises(MemoryError):
-        cls(memory_limit="10KB").fit(X, target)
-    assert cls(memory_limit="10KB", rank=10, rank_tol=0.0).fit(X, target).rank_ == 10
+        cls(C=1.0, memory_limit="10KB").fit(X, target)
+    assert cls(C=1.0, memory_limit="10KB", rank=10, rank_tol=0.0).fit(X, target).rank_ == 10
     cls(memory_limit="1MB").fit(X, target)
     cls(memory_limit=0.5).fit(X, target)
 

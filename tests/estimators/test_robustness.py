@@ -128,7 +128,7 @@ def test_trust_of_a_custom_bounded_loss():
 def test_trust_of_several_classes_is_that_of_the_own_class():
     rows, labels = make_blobs(90, centers=3, random_state=0)
     names = np.array(["a", "b", "c"])[labels]
-    model = UniSVMClassifier().fit(rows, names)
+    model = UniSVMClassifier(multi_class="ovr").fit(rows, names)
     own = model.decision_function(rows)[np.arange(90), labels]
     expected = 1 - losses.get("saturating").value(1 - own) / 2
     np.testing.assert_allclose(model.trust(rows, names), expected, atol=1e-12)

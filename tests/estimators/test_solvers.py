@@ -84,7 +84,7 @@ def test_sharp_insensitive_loss_is_svr():
     target = WAVE - np.median(WAVE)
     target = target / (1.4826 * np.median(np.abs(target)))  # so that the scales of both are the same
     loss = losses.SmoothEpsilonInsensitive(epsilon=0.1, p=500.0)
-    ours = UniSVMRegressor(loss, gamma=0.7, rank=None, tol=1e-10, max_iter=5000).fit(X, target)
+    ours = UniSVMRegressor(loss, C=1.0, gamma=0.7, rank=None, tol=1e-10, max_iter=5000).fit(X, target)
     theirs = SVR(epsilon=0.1, gamma=0.7, tol=1e-8).fit(X, target)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=0.05)
 

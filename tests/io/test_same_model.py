@@ -18,7 +18,7 @@ from unisvm.io import libsvm, parquet
 X, y = make_classification(700, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=0)
 X[np.abs(X) < 0.3] = 0
 WAVE = np.sin(X[:, 0]) + X[:, 1]
-SETTINGS = {"rank": 60, "tol": 1e-6, "random_state": 0}
+SETTINGS = {"C": 1.0, "rank": 60, "tol": 1e-6, "random_state": 0}
 KINDS = ["npy", "parquet", "folder", "svm", "libsvm", "txt", "scale"]
 
 pytestmark = pytest.mark.usefixtures("small_reads")

@@ -72,8 +72,8 @@ def test_classifier_is_the_same(tmp_path, loss, labels, dtype):
     # many blocks for both threads
     rows, labels = np.tile(X.astype(dtype), (20, 1)), np.tile(labels, 20)
     settings = {"rank": 80, "tol": 1e-4, "random_state": 0, "scratch_dir": tmp_path, "n_jobs": 2}
-    held = UniSVMClassifier(loss, **settings).fit(rows, labels)
-    filed = UniSVMClassifier(loss, memory_limit="6MB", **settings).fit(rows, labels)
+    held = UniSVMClassifier(loss, C=1.0, **settings).fit(rows, labels)
+    filed = UniSVMClassifier(loss, C=1.0, memory_limit="6MB", **settings).fit(rows, labels)
     np.testing.assert_array_equal(filed.landmarks_, held.landmarks_)
     # to the last bit, also in single precision
     np.testing.assert_array_equal(filed.dual_coef_, held.dual_coef_)
@@ -84,7 +84,7 @@ def test_classifier_is_the_same(tmp_path, loss, labels, dtype):
 def test_regressor_and_search_are_the_same(tmp_path):
     rows, target = make_regression(2000, 4, noise=3, random_state=0)
     settings = {"rank": 60, "random_state": 0, "scratch_dir": tmp_path}
-    held, filed = (UniSVMRegressor(memory_limit=limit, **settings).fit(rows, target) for limit in (None, "1MB"))
+    held, filed = (UniSVMRegressor(C=1.0, memory_limit=limit, **settings).fit(rows, target) for limit in (None, "1MB"))
     np.testing.assert_allclose(filed.objective_, held.objective_, rtol=1e-9)
     settings |= {"Cs": [1.0, 10.0], "gammas": 1, "cv": 3}
     held, filed = (UniSVMClassifierCV("hinge", memory_limit=limit, **settings).fit(X, y) for limit in (None, "1.8MB"))
@@ -96,16 +96,16 @@ def test_is_used_only_beyond_the_limit(tmp_path, monkeypatch):
     reserve = os.posix_fallocate
     monkeypatch.setattr(os, "posix_fallocate", lambda *args: made.append(args[2]) or reserve(*args))
     settings = {"rank": 50, "scratch_dir": tmp_path, "random_state": 0}
-    UniSVMClassifier(memory_limit="100MB", **settings).fit(X, y)
+    UniSVMClassifier(C=1.0, memory_limit="100MB", **settings).fit(X, y)
     assert made == []
-    UniSVMClassifier(memory_limit="1MB", **settings).fit(X, y)
+    UniSVMClassifier(C=1.0, memory_limit="1MB", **settings).fit(X, y)
     assert made == [3000 * 50 * 8]
 
 
 def test_no_room_names_the_folder_and_the_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=1000))
     with pytest.raises(OSError, match=r"1.2 MB in the scratch folder .* 1 KB are free") as caught:
-        UniSVMClassifier(rank=50, memory_limit="1MB", scratch_dir=tmp_path, random_state=0).fit(X, y)
+        UniSVMClassifier(C=1.0, rank=50, memory_limit="1MB", scratch_dir=tmp_path, random_state=0).fit(X, y)
     assert caught.value.errno == errno.ENOSPC
     assert str(tmp_path) in str(caught.value)
     assert os.listdir(tmp_path) == []
@@ -129,7 +129,13 @@ def test_failed_fit_leaves_nothing(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         UniSVMClassifier(
-            rank=50, kernel=kernel, landmarks="uniform", memory_limit="1MB", scratch_dir=tmp_path, random_state=0
+            C=1.0,
+            rank=50,
+            kernel=kernel,
+            landmarks="uniform",
+            memory_limit="1MB",
+            scratch_dir=tmp_path,
+            random_state=0,
         ).fit(X, y)
     assert os.listdir(tmp_path) == []
 
@@ -158,7 +164,7 @@ if {filled}:
         reserve(*args)
     os.posix_fallocate = others_first
 try:
-    UniSVMClassifier(rank=100, rank_tol=0.0, memory_limit="6MB", scratch_dir=folder, random_state=0).fit(X, y)
+    UniSVMClassifier(C=1.0, rank=100, rank_tol=0.0, memory_limit="6MB", scratch_dir=folder, random_state=0).fit(X, y)
 except OSError as error:
     print(error)
 print(sorted(set(os.listdir(folder)) - {{"others"}}), os.statvfs(folder).f_bfree * os.statvfs(folder).f_bsize)

@@ -30,7 +30,9 @@ def test_three_closed_forms_agree(labels, loss, weighted, intercept):
     weights = np.random.default_rng(0).uniform(0.5, 2, len(y)) if weighted else None
     functions = []
     for form in solvers.dca.FORMS:
-        model = UniSVMClassifier(loss, gamma=GAMMA, solver=solvers.DCA(form=form), fit_intercept=intercept, tol=1e-7)
+        model = UniSVMClassifier(
+            loss, C=1.0, gamma=GAMMA, solver=solvers.DCA(form=form), fit_intercept=intercept, tol=1e-7
+        )
         functions.append(model.fit(X, y, sample_weight=weights).decision_function(X))
     np.testing.assert_allclose(functions[1], functions[0], rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(functions[2], functions[0], rtol=1e-8, atol=1e-8)
@@ -38,16 +40,16 @@ def test_three_closed_forms_agree(labels, loss, weighted, intercept):
 
 def test_paper_rule_stops_by_the_change_of_the_working_response(labels):
     X, y = labels
-    loose = UniSVMClassifier("hinge", gamma=GAMMA, solver=solvers.DCA(stop="change", change=1.0)).fit(X, y)
-    tight = UniSVMClassifier("hinge", gamma=GAMMA, solver=solvers.DCA(stop="change", change=0.01)).fit(X, y)
+    loose = UniSVMClassifier("hinge", C=1.0, gamma=GAMMA, solver=solvers.DCA(stop="change", change=1.0)).fit(X, y)
+    tight = UniSVMClassifier("hinge", C=1.0, gamma=GAMMA, solver=solvers.DCA(stop="change", change=0.01)).fit(X, y)
     assert 1 < loose.n_iter_ < tight.n_iter_
     assert tight.objective_ < loose.objective_
 
 
 def test_dca_start_is_least_squares(labels):
     X, y = labels
-    hinge = UniSVMClassifier("squared_hinge", gamma=GAMMA, solver="dca").fit(X, y)
-    ridge = UniSVMClassifier("least_squares", gamma=GAMMA, solver="dca").fit(X, y)
+    hinge = UniSVMClassifier("squared_hinge", C=1.0, gamma=GAMMA, solver="dca").fit(X, y)
+    ridge = UniSVMClassifier("least_squares", C=1.0, gamma=GAMMA, solver="dca").fit(X, y)
     sign = 2 * y - 1
     margins = 1 - sign * ridge.decision_function(X)
     squared_norm = (
@@ -68,10 +70,12 @@ def test_unknown_forms_and_rules_are_refused(parameter, value):
 def test_the_paper_rule_compares_all_rows(labels):
     # it ends after the first iteration at which ‖ψ'/(2A)‖ over all rows changed by less
     X, y = labels
-    model = UniSVMClassifier("squared_hinge", gamma=GAMMA, solver=solvers.DCA(stop="change", change=0.3)).fit(X, y)
+    model = UniSVMClassifier("squared_hinge", C=1.0, gamma=GAMMA, solver=solvers.DCA(stop="change", change=0.3)).fit(
+        X, y
+    )
     responses = []
     for max_iter in range(1, model.n_iter_ + 1):
-        options = {"gamma": GAMMA, "max_iter": max_iter, "solver": solvers.DCA(stop="change", change=1e-300)}
+        options = {"C": 1.0, "gamma": GAMMA, "max_iter": max_iter, "solver": solvers.DCA(stop="change", change=1e-300)}
         with pytest.warns(ConvergenceWarning):
             f = UniSVMClassifier("squared_hinge", **options).fit(X, y).decision_function(X)
         sign = 2 * y - 1

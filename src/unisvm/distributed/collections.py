@@ -110,10 +110,13 @@ class Blocks:
         rows = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.concatenate(X)
         return indices, rows, np.concatenate(y), np.concatenate(weights)
 
-    def store(self, encode: Any, n_threads: int) -> DaskRows:
-        """Store of the rows of positive weight; `encode(y, weights)` gives training targets and weights of a block."""
+    def store(self, encode: Any, n_threads: int, pairs: np.ndarray | None = None) -> DaskRows:
+        """Store of the rows of positive weight; `encode(y, weights)` gives training targets and weights of a block.
+
+        Where pairs of classes are fitted, blocks keep the rows of a class together.
+        """
         sent = send(encode)
-        made = persist([task(_store, block, sent) for block in self._blocks])
+        made = persist([task(_store, block, sent, pairs) for block in self._blocks])
         used = np.flatnonzero(compute([task(_length, store) for store in made]))
         ends = np.cumsum(self.lengths)
         return DaskRows([made[i] for i in used], (ends - self.lengths)[used], int(ends[-1]), n_threads)
@@ -265,14 +268,14 @@ def _map_targets(block, sent):
     return function(y, weights, *args)
 
 
-def _store(block, encode: Opaque) -> MemoryRows:
+def _store(block, encode: Opaque, pairs: np.ndarray | None) -> MemoryRows:
     X, y, weights = block
     targets, weights = encode.content(y, weights)
     present = np.flatnonzero(weights)
     if len(present) < len(weights):
         X, targets, weights = X[present], targets[present], weights[present]
     targets = np.ascontiguousarray(targets, dtype=X.dtype)
-    return MemoryRows(X, targets, weights, order=order_by_class(targets, encode.content.pairs), present=present)
+    return MemoryRows(X, targets, weights, order=order_by_class(targets, pairs), present=present)
 
 
 def _some_rows(block, indices: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:

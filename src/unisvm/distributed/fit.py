@@ -26,7 +26,7 @@ def load(
     check_columns(estimator, blocks.n_features, getattr(X, "columns", None), reset=True)
     note_index_base(estimator, None)
     encode, attributes = encoder.encode_blocks(blocks)
-    rows = blocks.store(encode, n_threads)
+    rows = blocks.store(encode, n_threads, encode.pairs)
     return rows, encode.units(rows.n_columns), attributes
 
 

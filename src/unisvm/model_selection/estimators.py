@@ -48,8 +48,11 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
         alike.
     refit : bool, default=True
         Whether to fit the best cell on all rows.
-    search : {"full", "halving"}, default="full"
-        "halving" rules out kernels and values of gamma on samples of 2,000, 8,000, … rows first; their scores are NaN.
+    search : {"auto", "adaptive", "halving", "full"}, default="auto"
+        "full" scores all cells. "adaptive" judges kernels and values of gamma by leave-one-out errors of least squares
+        on at most 3,000 rows, and scores the two best, each with the three values of C that suit each loss. "halving"
+        rules out kernels on samples of 2,000, 8,000, … rows. Scores of cells that are not tried are NaN. "auto" is
+        "adaptive" where `Cs` and `gammas` are numbers of values or None, and "full" where the values are given.
     drop_suspects : bool, default=True
         With three classes or more: find the rows whose label is clearly contradicted by fits that did not see them
         and, if they are many, leave them out of the refit unless the score is then clearly lower on rows that had no
@@ -60,8 +63,8 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
         The kernel as in `UniSVMClassifier`, or several to choose from. "auto" stands for "rbf" and "laplacian", each
         with its own range of gamma: the second one suits columns that matter one by one, as trees treat them, and
         wrong labels. Where `gammas` is given, "auto" is "rbf", the kernel of `UniSVMClassifier`.
-    degree, coef0, kernel_params, rank, rank_tol, landmarks, fit_intercept, class_weight, tol, max_iter, memory_limit, \
-scratch_dir, n_jobs, verbose, random_state
+    degree, coef0, kernel_params, rank, rank_tol, landmarks, fit_intercept, class_weight, multi_class, tol, max_iter, \
+memory_limit, scratch_dir, n_jobs, verbose, random_state
         As in `UniSVMClassifier`.
     checkpoint : str or Path, optional
         A folder for the scores of every kernel and gamma that is done, and for the stages of the refit. The same call
@@ -82,8 +85,9 @@ scratch_dir, n_jobs, verbose, random_state
         Row indices that the refit left out.
     cv_results_ : dict
         Scores of all cells in the layout of `GridSearchCV`. The times are a cell's share of its batch.
-    oof_decision_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
-        Decisions of the best cell on the rows that its folds left out, fitted without suspects if the refit is.
+    oof_decision_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Decisions of the best cell on the rows that its folds left out, as `decision_function` gives them; fitted
+        without suspects if the refit is.
     calibration_ : Calibration
         The curve from decisions to probabilities, one for each column.
     searched_rows_ : ndarray of int
@@ -195,7 +199,7 @@ scratch_dir, n_jobs, verbose, random_state
 
         Returns
         -------
-        decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_columns)
+        decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
         """
         X = self._rows(X)
         return self.best_estimator_.decision_function(X)

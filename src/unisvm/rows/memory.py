@@ -52,6 +52,11 @@ class MemoryRows:
         Row indices among all rows that were given, rising; those of the rows here when None.
     given : ndarray, CSR matrix or StoredRows, optional
         All rows that were given, also those of weight 0; `X` when None.
+
+    Attributes
+    ----------
+    ordered_targets, ordered_weights : ndarray
+        Targets and weights in the order in which features are kept.
     """
 
     def __init__(
@@ -78,8 +83,8 @@ class MemoryRows:
         self.n_given: int = self.given.shape[0]
         self.dtype: np.dtype = X.dtype
         self.total_weight = float(weights.sum(dtype=np.float64))
-        self._ordered_targets = targets if order is None else np.asfortranarray(targets[order])
-        self._ordered_weights = weights if order is None else weights[order]
+        self.ordered_targets = targets if order is None else np.asfortranarray(targets[order])
+        self.ordered_weights = weights if order is None else weights[order]
         self._unit_weights = bool((weights == 1).all())
         self._equal_weights = bool(len(weights) == 0 or weights.min() == weights.max())
 
@@ -207,8 +212,8 @@ class MemoryRows:
         read_once: bool = False,
     ) -> list[np.ndarray]:
         def part(low: int, high: int) -> tuple[np.ndarray, ...]:
-            weights = None if self._unit_weights else self._ordered_weights[low:high, None]
-            return block(features[low:high], self._ordered_targets[low:high], weights)
+            weights = None if self._unit_weights else self.ordered_weights[low:high, None]
+            return block(features[low:high], self.ordered_targets[low:high], weights)
 
         sums = self._visit(part, features.shape[1], n_columns, n_sums, _IF_READ_ONCE if read_once else 1)
         return [reduce(np.add, parts) for parts in zip(*sums, strict=True)]

@@ -96,19 +96,21 @@ class Algorithm1(Iteration):
         # copies_of_features tells that the rows are in memory
         rows, (loss,) = cast(MemoryRows, objective.rows), objective.spec.losses
         self._solver = solver
-        self._targets = rows.targets
+        # of every column
+        self._targets, _ = objective.spec.take_targets(rows.ordered_targets, None)
+        self._is_pairs = objective.spec.pairs is not None
         self._loss = loss
         self._penalty, self._total = float(objective.spec.penalties[0]), float(objective.spec.totals[0])
         self._P = np.empty(objective.features.shape, rows.dtype)
         for low in range(0, rows.n_rows, _WHITENED_ROWS):
             part = slice(low, low + _WHITENED_ROWS)
             self._P[part] = objective.basis.from_values(objective.features[part].T.astype(np.float64)).T
-        self._weights = rows.weights[:, None]
+        self._weights = rows.ordered_weights[:, None]
         self._mean = objective.mean
         ridge = self._penalty * self._total / loss.A
         self._fit = FORMS[solver.form](self._P, self._weights, ridge, objective.mean is not None)
         if start.weights is None:
-            self.w, self.b = self._fit(rows.targets)
+            self.w, self.b = self._fit(self._targets)
         else:
             self.weights = start.weights
         super().__init__(objective, majoriser, self.weights, n_sweeps=1)
@@ -140,7 +142,9 @@ class Algorithm1(Iteration):
         response = loss.derivative(u) / (2 * loss.A)
         if is_margin:
             response *= y
-        risk = np.einsum("ij,ij->j", np.broadcast_to(self._weights, u.shape), loss.value(u), dtype=np.float64)
+        # a row counts for nothing in pairs that do not have its class
+        weights = self._weights * np.abs(y) if self._is_pairs else np.broadcast_to(self._weights, u.shape)
+        risk = np.einsum("ij,ij->j", weights, loss.value(u), dtype=np.float64)
         self.value = self._penalty * np.einsum("ij,ij->j", self.w, self.w) + risk / self._total
         self.next_w, self.next_b = self._fit(f + response)
         # in the majoriser's coordinates the step is minus the gradient
