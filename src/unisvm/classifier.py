@@ -26,8 +26,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
 
     It minimises λ‖f‖² + mean ψ(1 − y f(x)) with C = 1/(2λm), as scikit-learn's SVC does for the hinge loss. The
     kernel is approximated by `rank` landmark rows, so that a fit costs a few tens of sweeps over an m × rank matrix.
-    Several classes are fitted in pairs, all together. With the defaults, C follows from the data: it is low where labels
-    are often wrong, and high where they are not.
+    Several classes are fitted in pairs, all together. With the defaults, C follows from the data: low where
+    labels are often wrong, and high where they are not.
 
     Parameters
     ----------

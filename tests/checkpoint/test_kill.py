@@ -51,8 +51,8 @@ def test_every_boundary(tmp_path):
     out.unlink()
     n_iterations = len(whole["history"])
     assert n_iterations >= 3
-    # begun, landmarks, gram, C, start, each iteration and result: half of each file is written, or all of it and its name;
-    # in the end, files that are not needed any more are removed
+    # begun, landmarks, gram, C, start, each iteration and result: half of each file is written, or all of it with
+    # its name; in the end, files that are not needed any more are removed
     for survived in range(2 * (6 + n_iterations) + 1):
         each = tmp_path / str(survived)
         assert finish(*SHORT, each, out, kill_at=("fsync", survived)) == KILLED, survived
