@@ -24,10 +24,11 @@ def test_ten_random_moments(tmp_path):
     rng, seconds, n_killed = np.random.RandomState(0), float(whole["seconds"]), 0
     while n_killed < 11:
         folder, out = tmp_path / str(n_killed), tmp_path / f"{n_killed}.npz"
-        process = start(*LONG, folder, out, seconds_between=0.1)
-        # ten at random, and one that is for certain in the midst of the iterations
+        # ten at random, and one that is for certain in the midst of the iterations, all of which it keeps
         begun = folder if n_killed < 10 else folder / "unisvm-solver.ckpt"
+        process = start(*LONG, folder, out, seconds_between=0.1 if n_killed < 10 else 0.0)
         while not begun.exists():
+            assert process.is_alive()
             sleep(0.001)
         moment = rng.uniform(0, seconds) if n_killed < 10 else 0
         process.join(moment)

@@ -26,7 +26,10 @@ SETTINGS = {"rank": 30, "tol": 1e-2, "random_state": 0}
 @pytest.fixture(scope="module")
 def broken_off(tmp_path_factory):
     """A folder with every stage but the result."""
-    folder = tmp_path_factory.mktemp("checkpoint")
+    return break_off(tmp_path_factory.mktemp("checkpoint"), SETTINGS)
+
+
+def break_off(folder, settings):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stages, "_SECONDS_BETWEEN", 0)
         patch.setattr(stages, "_SHARE", 0)
@@ -39,7 +42,7 @@ def broken_off(tmp_path_factory):
 
         patch.setattr(stages.Checkpoint, "save", save)
         with pytest.raises(Broken):
-            UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
+            UniSVMClassifier(checkpoint=folder, **settings).fit(X, y)
     return folder
 
 
@@ -162,12 +165,14 @@ def test_other_estimator_and_version(folder, monkeypatch):
         UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
 
 
-def test_same_parameters_and_data_of_other_types(folder):
-    same = SETTINGS | {"rank": np.int64(30), "C": 1, "tol": np.float64(0.01)}
+def test_same_parameters_and_data_of_other_types(tmp_path):
+    settings = SETTINGS | {"C": 1.0}
+    folder = break_off(tmp_path, settings)
+    same = settings | {"rank": np.int64(30), "C": 1, "tol": np.float64(0.01)}
     model = UniSVMClassifier(checkpoint=str(folder), **same).fit(
         np.asfortranarray(X).tolist(), y.tolist(), np.ones(400)
     )
-    assert_same(model_arrays(UniSVMClassifier(**SETTINGS).fit(X, y)), model_arrays(model))
+    assert_same(model_arrays(UniSVMClassifier(**settings).fit(X, y)), model_arrays(model))
 
 
 @pytest.mark.parametrize("stage", ["begun", "landmarks", "gram", "C", "start", "solver"])

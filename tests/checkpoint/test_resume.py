@@ -42,7 +42,7 @@ CASES = {
     "landmarks as points": (UniSVMClassifier(tol=1e-3, landmarks=X[:30] + 0.1), X, y, None),
     "precomputed": (UniSVMClassifier(rank=40, tol=1e-3, kernel="precomputed"), KERNEL, y[:300], None),
     "function": (UniSVMClassifier(rank=40, tol=1e-3, kernel=squared_distance), X, y, None),
-    "features on disk": (UniSVMClassifier(rank=40, tol=1e-3, memory_limit="300KB"), X, y, None),
+    "features on disk": (UniSVMClassifier(rank=40, tol=1e-3, memory_limit="700KB"), X, y, None),
     "threads": (UniSVMClassifier(rank=40, tol=1e-3, n_jobs=2), X, y, None),
     "dca": (UniSVMClassifier("squared_hinge", rank=20, tol=1e-2, solver="dca"), X, y, None),
     "dca, paper's rule": (
@@ -155,7 +155,7 @@ def test_warm_start(tmp_path, break_after):
         other.set_params(C="auto", checkpoint=tmp_path / "2", **settings).fit(X, y)
 
 
-@pytest.mark.parametrize("change", [{"n_jobs": 2}, {"memory_limit": "300KB"}, {"verbose": 1}])
+@pytest.mark.parametrize("change", [{"n_jobs": 2}, {"memory_limit": "700KB"}, {"verbose": 1}])
 def test_parameters_that_another_run_may_have_otherwise(change, tmp_path, break_after, capsys):
     settings = {"rank": 40, "tol": 1e-4, "random_state": 0, "n_jobs": 1}
     whole = UniSVMClassifier(**settings).fit(X, y)
