@@ -19,16 +19,7 @@ from defaults import MANY_CLASSES, TWO_CLASSES, split
 from unisvm import UniSVMClassifier, datasets, losses
 
 FACTORS = [1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8]
-NAMES = [
-    "least_squares",
-    "squared_hinge",
-    "smooth_hinge",
-    "logistic",
-    "saturating",
-    "quadratic_ramp",
-    "feng",
-    "truncated_squared_hinge",
-]
+NAMES = ["least_squares", "squared_hinge", "smooth_hinge", "logistic", "saturating", "quadratic_ramp", "feng"]
 MAX_SCORED_ROWS = 4000
 
 

@@ -141,8 +141,9 @@ def report() -> None:
     parts = [
         "# Classifiers with their defaults, and wrong labels",
         "Mean accuracy in % on clean test rows, over the sets and five seeds, with the standard deviation of this mean "
-        "over the seeds, for shares of training labels that are wrong. A wrong label is drawn evenly from the other classes. Columns are scaled to mean 0 and "
-        "variance 1. Made by `python benchmarks/defaults.py --report`; sets with fewer rows give all they have.",
+        "over the seeds, for shares of training labels that are wrong. A wrong label is drawn evenly from the other "
+        "classes. Columns are scaled to mean 0 and variance 1. Made by `python benchmarks/defaults.py` and `--report`; "
+        "sets with fewer rows give all they have.",
     ]
     for n_rows, (title, names) in product(
         ROWS, [("all nine sets", SETS), ("two classes", TWO_CLASSES), ("many classes", MANY_CLASSES)]
