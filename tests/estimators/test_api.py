@@ -161,7 +161,7 @@ def test_history(fitted):
 @pytest.mark.parametrize("loss", ["saturating", "truncated_squared_hinge", "hinge"])
 @pytest.mark.parametrize("solver", ["lbfgs", "dca"])
 def test_objective_never_rises_on_the_way_to_a_sharp_optimum(loss, solver):
-    model = UniSVMClassifier(loss, C=10.0, solver=solver, tol=1e-6).fit(X, blobs)
+    model = UniSVMClassifier(loss, C=10.0, solver=solver, tol=1e-6, max_iter=5000).fit(X, blobs)
     objective = np.array(model.history_["objective"])
     assert len(objective) > 5
     assert (np.diff(objective, axis=0) <= 1e-12 * objective[:-1]).all()

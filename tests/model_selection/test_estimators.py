@@ -51,7 +51,7 @@ def split_scores(model):
 )
 def test_parameters(cls, own, scoring):
     own = own | {"losses": None, "Cs": 10, "gammas": None, "cv": None, "scoring": scoring, "refit": True}
-    own |= {"search": "full", "kernel": "auto"}
+    own |= {"search": "auto", "kernel": "auto"}
     plain = cls._plain().get_params()
     shared = {name: plain[name] for name in plain if name not in ("loss", "C", "gamma", "solver", "warm_start")}
     assert cls().get_params() == shared | own
@@ -71,7 +71,7 @@ def test_parameters(cls, own, scoring):
     ids=["classifier", "regressor"],
 )
 def test_default_grid(cls, target, least, most, used):
-    model = cls(tol=1e-2, rank=20).fit(X, target)
+    model = cls(search="full", tol=1e-2, rank=20).fit(X, target)
     np.testing.assert_allclose(tried(model, "C"), least * (most / least) ** (np.arange(10) / 9), rtol=1e-12)
     around = 4.0 ** np.arange(-2, 3)
     np.testing.assert_allclose(

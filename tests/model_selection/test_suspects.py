@@ -259,7 +259,7 @@ def test_weights_stay_weights(without_a_doubt):
     best = model.best_estimator_
     plain = UniSVMClassifier("squared_hinge", class_weight="balanced", C=best.C, gamma=0.2, rank=150)
     weights[model.suspects_] = 0
-    plain.set_params(random_state=best.random_state).fit(X, WRONG, sample_weight=weights)
+    plain.set_params(random_state=best.random_state, multi_class="ovr").fit(X, WRONG, sample_weight=weights)
     np.testing.assert_array_equal(plain.dual_coef_, best.dual_coef_)
 
 
