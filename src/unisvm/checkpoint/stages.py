@@ -1,8 +1,9 @@
 """Stages of a fit or a search in a folder, from which it resumes after it was killed.
 
 Of a fit: "begun" (its identity and random state), "landmarks" (their indices and the factor L), "gram" (moments of the
-features), "start" (weights and preconditioner), "solver" (the iteration, from time to time) and "result" (the model).
-Of a search: the scores of each kernel, "gamma-3" or "2000-rows-gamma-3".
+features), "C" (if it is chosen by the rows), "start" (weights and preconditioner), "solver" (the iteration, from time to
+time) and "result" (the model). Of a search: "promising" (the cells to try), and the scores of each kernel, "gamma-3" or
+"2000-rows-gamma-3".
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ Arrays = dict[str, np.ndarray]
 
 _BEGUN, _RESULT = "begun", "result"
 # in their order
-_INTERMEDIATE_STAGES = ("landmarks", "gram", "start", "solver")
+_INTERMEDIATE_STAGES = ("landmarks", "gram", "C", "start", "solver")
 _STAGES = (_BEGUN, *_INTERMEDIATE_STAGES, _RESULT)
-_OF_SEARCH = re.compile(r"(\d+-rows-)?gamma-\d+")
+_OF_SEARCH = re.compile(r"(\d+-rows-)?gamma-\d+|promising")
 # name of the JSON header in a file
 _HEADER = "meaning"
 # States of the solver are kept no more often than this, and at most a fiftieth of the time is spent on them.
