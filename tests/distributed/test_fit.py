@@ -204,7 +204,7 @@ def test_class_weights(class_weight, dtype):
     target[target == 2] = np.where(np.arange(200) < 190, 2, 3)
     weights[target == 3] = 0
     rows = rows.astype(dtype)
-    options = SETTINGS | {"class_weight": class_weight, "tol": 1e-6}
+    options = SETTINGS | {"C": 1.0, "class_weight": class_weight, "tol": 1e-6}
     expected = UniSVMClassifier(**options).fit(rows, target, weights)
     model = UniSVMClassifier(**options).fit(rows_in(60, rows), da.from_array(target, chunks=80), weights)
     relative, boundary = (1e-5, 3e-2) if dtype == np.float32 else (1e-9, 1e-6)

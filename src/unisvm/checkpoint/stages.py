@@ -1,9 +1,9 @@
 """Stages of a fit or a search in a folder, from which it resumes after it was killed.
 
 Of a fit: "begun" (its identity and random state), "landmarks" (their indices and the factor L), "gram" (moments of the
-features), "C" (if it is chosen by the rows), "start" (weights and preconditioner), "solver" (the iteration, from time to
-time) and "result" (the model). Of a search: "promising" (the cells to try), and the scores of each kernel, "gamma-3" or
-"2000-rows-gamma-3".
+features), "C" (if it is chosen by the rows), "start" (weights and preconditioner), "solver" (the iteration, from time
+to time) and "result" (the model). Of a search: "promising" (the cells to try), and the scores of each kernel, "gamma-3"
+or "2000-rows-gamma-3".
 """
 
 from __future__ import annotations
