@@ -156,7 +156,7 @@ class Solver(Protocol):
     ...             weights = solutions[:, : objective.n_columns]
     ...         return Descent(objective, majoriser, weights)
     >>> X, y = make_moons(100, noise=0.1, random_state=0)
-    >>> model = UniSVMClassifier("hinge", solver=GradientDescent()).fit(X, y)
+    >>> model = UniSVMClassifier("hinge", C=1.0, solver=GradientDescent()).fit(X, y)
     >>> bool(model.stationarity_ <= model.tol)
     True
     """
