@@ -7,6 +7,7 @@ from unisvm import UniSVMClassifier, memory_budget
 from unisvm.memory_budget import (
     MemoryBudget,
     check_room_for_kernel,
+    column_bytes,
     feature_bytes,
     gram_bytes,
     parse_memory,
@@ -91,6 +92,15 @@ def test_bytes(store):
     # no more rows can be in a sample than there are
     assert gram_bytes(rows_of(store), 50, 10**9) == gram_bytes(rows_of(store), 50, 2000)
     assert gram_bytes(rows_of(store), 50, 500) - gram_bytes(rows_of(store), 50, 0) == feature_bytes(500, 50, F64)
+
+
+def test_columns():
+    assert column_bytes(10**6, 1) == 32 * 10**6
+    assert column_bytes(10**6, 4) == 80 * 10**6
+    MemoryBudget(None).check_columns(10**12, 4)
+    MemoryBudget(32 * 10**6).check_columns(10**6, 1)
+    with pytest.raises(MemoryError, match=r"1000001 columns need 32 MB even if they are empty, more than memory_limit"):
+        MemoryBudget(32 * 10**6).check_columns(10**6 + 1, 1)
 
 
 def test_room_for_features(store):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import naive
-from unisvm import kernels, losses
+from unisvm import kernels, losses, sweep
 from unisvm.column_spec import ColumnSpec
 from unisvm.nystrom.feature_map import FeatureMap
 from unisvm.nystrom.gram import gram_of_all
@@ -113,7 +113,8 @@ def counting_loss():
 
 
 @both_orders
-def test_rows_that_a_split_leaves_out_do_no_work(small_blocks, ordered):
+def test_rows_that_a_split_leaves_out_do_no_work(small_blocks, monkeypatch, ordered):
+    monkeypatch.setattr(sweep, "_ROWS_OF_A_KIND", 2)
     loss, asked = counting_loss()
     grid = Grid(ordered=ordered, loss_set=(loss,))
     columns = np.arange(12)

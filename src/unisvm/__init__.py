@@ -2,12 +2,14 @@
 
 from unisvm import datasets, kernels, losses, solvers
 from unisvm._version import __version__
+from unisvm._warnings import FitWarning
 from unisvm.classifier import UniSVMClassifier
 from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV, path
 from unisvm.regressor import UniSVMRegressor
 
 __all__ = [
     "__version__",
+    "FitWarning",
     "UniSVMClassifier",
     "UniSVMClassifierCV",
     "UniSVMRegressor",

@@ -24,6 +24,7 @@ from unisvm._validation import (
     check_weights,
     drop_zero_weights,
     is_precomputed,
+    unchanged_on_failure,
 )
 from unisvm._version import __version__
 from unisvm.checkpoint import check_folder, fingerprint, open_stages
@@ -200,7 +201,7 @@ def describe_estimator(estimator: BaseEstimator, **others) -> dict[str, str]:
 
 
 def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelExpansion | None = None) -> BaseUniSVM:
-    """The estimator, fitted. If the fit fails, it is as before but for what validation notes of X.
+    """The estimator, fitted. If the fit fails, it is as before.
 
     Parameters
     ----------
@@ -210,37 +211,41 @@ def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelE
     init : KernelExpansion, optional
         Functions in the units of y to start from; with ``warm_start``, those of the last fit.
     """
-    settings, encoder = read_settings(estimator), estimator._target_encoder()
-    load: Callable[..., tuple[Any, TargetUnits, Attributes]] = _load
-    describe: Callable[[Any], dict[str, str]] = fingerprint.describe_store
-    if is_dask(X):
-        dask_fit.check_possible(estimator, settings)
-        load, describe = dask_fit.load, dask_fit.describe
-    rows, units, attributes = load(estimator, X, y, sample_weight, encoder, count_threads(estimator.n_jobs))
-    if init is None and estimator.warm_start:
-        init = _last_functions(estimator, rows.n_features, units.n_columns, attributes)
-    elif init is not None and len(init.dual_coef) != units.n_columns:
-        # it is of a sample that lacks a class
-        init = None
+    with unchanged_on_failure(estimator):
+        settings, encoder = read_settings(estimator), estimator._target_encoder()
+        load: Callable[..., tuple[Any, TargetUnits, Attributes]] = _load
+        describe: Callable[[Any], dict[str, str]] = fingerprint.describe_store
+        if is_dask(X):
+            dask_fit.check_possible(estimator, settings)
+            load, describe = dask_fit.load, dask_fit.describe
+        rows, units, attributes = load(estimator, X, y, sample_weight, encoder, count_threads(estimator.n_jobs))
+        if init is None and estimator.warm_start:
+            init = _last_functions(estimator, rows.n_features, units.n_columns, attributes)
+        elif init is not None and len(init.dual_coef) != units.n_columns:
+            # it is of a sample that lacks a class
+            init = None
 
-    def identity() -> dict[str, str]:
-        start = () if init is None else (init.dual_coef, init.intercept, init.points, init.kernel)
-        return (
-            describe_estimator(estimator)
-            | describe(rows)
-            | {"the units of y": fingerprint.describe_together((units.offset, units.scale))}
-            | {"the function that it starts from": fingerprint.describe_together(start)}
-        )
+        def identity() -> dict[str, str]:
+            start = () if init is None else (init.dual_coef, init.intercept, init.points, init.kernel)
+            return (
+                describe_estimator(estimator)
+                | describe(rows)
+                | {"the units of y": fingerprint.describe_together((units.offset, units.scale))}
+                | {"the function that it starts from": fingerprint.describe_together(start)}
+            )
 
-    report = Report(estimator.verbose)
-    with open_stages(estimator.checkpoint, identity, estimator.random_state) as stages, blas_threads(rows.n_threads):
-        runner = StageRunner(stages, report)
-        fitted = runner.stage(
-            "result",
-            lambda: engine.fit(rows, units, settings, runner, init),
-            lambda saved: Fitted.from_state(saved, rows, settings),
-            label="whole fit",
-        )
+        report = Report(estimator.verbose)
+        with (
+            open_stages(estimator.checkpoint, identity, estimator.random_state) as stages,
+            blas_threads(rows.n_threads),
+        ):
+            runner = StageRunner(stages, report)
+            fitted = runner.stage(
+                "result",
+                lambda: engine.fit(rows, units, settings, runner, init),
+                lambda saved: Fitted.from_state(saved, rows, settings),
+                label="whole fit",
+            )
     set_attributes(estimator, attributes | _fitted_attributes(fitted))
     report.say(_certificate(fitted))
     _warn_unless_converged(estimator, fitted.result)

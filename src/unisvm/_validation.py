@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -10,17 +13,37 @@ from scipy import sparse
 from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length, validate_data
 
+from unisvm.compiled import as_native
 from unisvm.io import files
 from unisvm.kernels import Precomputed
 from unisvm.kernels.base import as_rows
-from unisvm.nystrom.feature_map import check_positive_semidefinite
+from unisvm.memory_budget import MemoryBudget
+from unisvm.nystrom.kernel_checks import check_positive_semidefinite
+from unisvm.parallel import count_threads
 from unisvm.rows.mapped import StoredRows, take_rows
 
-_DTYPES = [np.float64, np.float32]
-# rows of a precomputed kernel matrix that are checked for symmetry and sign
+#: types of X that are kept
+DTYPES = [np.float64, np.float32]
+# rows of a precomputed kernel matrix that are checked for symmetry at a time, and whose eigenvalues are computed
 _CHECKED_ROWS = 500
+# weights beyond this, or whose largest is below its inverse, would overflow or vanish in sums and products
+_MAX_WEIGHT = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e200}
 #: attribute of an estimator for the least index of a column in the LIBSVM file that it was fitted on
 _INDEX_BASE = "_index_base"
+
+
+@contextmanager
+def unchanged_on_failure(estimator) -> Iterator[None]:
+    """Context in which an exception leaves the estimator with the attributes that it had before."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        for name in vars(estimator).keys() - before.keys():
+            delattr(estimator, name)
+        for name, value in before.items():
+            setattr(estimator, name, value)
+        raise
 
 
 def check_rows_and_targets(estimator, X, y, **checks: Any):
@@ -36,14 +59,20 @@ def check_rows_and_targets(estimator, X, y, **checks: Any):
     **checks
         How scikit-learn checks y: ``multi_output``, ``y_numeric``.
     """
-    if files.is_path(X):
-        X, y = files.open_rows(X, y, scratch_dir=estimator.scratch_dir)
+    path = X if files.is_path(X) else None
+    if path is not None:
+        memory, n_threads = MemoryBudget.parse(estimator.memory_limit), count_threads(estimator.n_jobs)
+        check_columns = partial(memory.check_columns, n_threads=n_threads)
+        X, y = files.open_rows(X, y, scratch_dir=estimator.scratch_dir, check_columns=check_columns)
     y = files.open_targets(y)
+    y = as_native(y) if isinstance(y, np.ndarray) else y
     rows = files.stored(X)
     note_index_base(estimator, rows)
     if rows is None:
-        return validate_data(estimator, X, y, accept_sparse="csr", dtype=_DTYPES, **checks)
-    _check_finite(estimator, rows)
+        X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=DTYPES, **checks)
+        _check_magnitude(X)
+        return X, y
+    _check_finite(estimator, rows, path)
     if y is not None:
         y = validate_data(estimator, y=y, **checks)
         check_consistent_length(rows, y)
@@ -63,7 +92,8 @@ def note_index_base(estimator, rows: StoredRows | None) -> None:
 def check_rows(estimator, X):
     """X for a prediction, as `check_rows_and_targets` returns it."""
     named = False
-    if files.is_path(X):
+    path = X if files.is_path(X) else None
+    if path is not None:
         names = getattr(estimator, "feature_names_in_", None)
         expected = files.Expected(
             estimator.n_features_in_, None if names is None else list(names), getattr(estimator, _INDEX_BASE, None)
@@ -74,22 +104,52 @@ def check_rows(estimator, X):
         X.names = None
     rows = files.stored(X)
     if rows is None:
-        return validate_data(estimator, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        X = validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+        _check_magnitude(X)
+        return X
     if not named:
         validate_data(estimator, rows[:1], reset=False, skip_check_array=True)
-    _check_finite(estimator, rows)
+    _check_finite(estimator, rows, path)
     return rows
 
 
-def _check_finite(estimator, rows: StoredRows) -> None:
+def _check_finite(estimator, rows: StoredRows, path: Any) -> None:
+    name = "X" if path is None else f"X in {path}"
     if rows.shape[0] == 0 or rows.shape[1] == 0:
-        raise ValueError(f"X must have at least one row and one column; its shape is {rows.shape}.")
+        raise ValueError(f"{name} must have at least one row and one column; its shape is {rows.shape}.")
     if rows.is_finite:
         return
+    first = 0
     for block in rows.blocks():
         entries = block.data if sparse.issparse(block) else block
-        assert_all_finite(entries, estimator_name=type(estimator).__name__, input_name="X")
+        assert_all_finite(entries, estimator_name=type(estimator).__name__, input_name=name)
+        _check_magnitude(block, name, first)
+        first += block.shape[0]
     rows.is_finite = True
+
+
+def _check_magnitude(X, name: str = "X", first_row: int = 0) -> None:
+    """Raise when squared distances of rows would overflow; the first row of X has this index."""
+    entries = X.data if sparse.issparse(X) else X
+    if entries.size == 0:
+        return
+    if entries.flags.forc:
+        flat = entries.ravel(order="K")
+        with np.errstate(over="ignore"):
+            # in one pass where all is well
+            if np.dot(flat, flat) <= np.finfo(X.dtype).max / 8:
+                return
+    most = np.sqrt(np.finfo(X.dtype).max / (8 * X.shape[1]))
+    if max(entries.max(), -entries.min()) <= most:
+        return
+    at = sparse.coo_array(X) if sparse.issparse(X) else None
+    worst = int(np.argmax(np.abs(entries if at is None else at.data)))
+    row, column = np.unravel_index(worst, X.shape) if at is None else (at.row[worst], at.col[worst])
+    value = entries[row, column] if at is None else at.data[worst]
+    raise ValueError(
+        f"{name} has the value {value:.3g} in row {first_row + row}, column {column}: squares of entries above "
+        f"{most:.2g} overflow in {X.dtype}. Scale the columns of X, as StandardScaler does."
+    )
 
 
 def check_weights(sample_weight: Any, X) -> np.ndarray:
@@ -98,13 +158,19 @@ def check_weights(sample_weight: Any, X) -> np.ndarray:
         return np.ones(X.shape[0], dtype=X.dtype)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], sample_weight)
-    weights = check_array(
-        sample_weight, ensure_2d=False, dtype=X.dtype, ensure_non_negative=True, input_name="sample_weight"
+    weights = as_native(
+        check_array(sample_weight, ensure_2d=False, dtype=X.dtype, ensure_non_negative=True, input_name="sample_weight")
     )
     if weights.shape != (X.shape[0],):
         raise ValueError(f"sample_weight must have shape ({X.shape[0]},), got {weights.shape}.")
     if not weights.any():
         raise ValueError("All sample weights are zero: at least one row must have a positive one.")
+    largest = weights.max()
+    if not 1 / _MAX_WEIGHT[weights.dtype] <= largest <= _MAX_WEIGHT[weights.dtype]:
+        raise ValueError(
+            f"The largest of sample_weight is {largest:.3g}: sums of such weights are not exact in {weights.dtype}. "
+            "Divide the weights by it, and multiply C by it if C is a number: the model is the same."
+        )
     return weights
 
 
@@ -120,11 +186,29 @@ def check_kernel_matrix(X) -> None:
             f"A precomputed kernel matrix must be square, a row and a column for each training row; got {X.shape}."
         )
     chosen = check_random_state(0).permutation(X.shape[0])[:_CHECKED_ROWS]
-    part = X[chosen][:, chosen]
-    part = part.toarray() if sparse.issparse(part) else part
-    if not np.allclose(part, part.T, rtol=1e-4, atol=1e-6 * np.abs(part).max()):
-        raise ValueError("A precomputed kernel matrix must be symmetric; K[i, j] and K[j, i] differ.")
+    # of rows in a file, columns are read by reading all rows
+    stored = isinstance(X, StoredRows)
+    starts = range(0, X.shape[0], _CHECKED_ROWS)
+    for of_rows in [chosen] if stored else [np.arange(X.shape[0])[low : low + _CHECKED_ROWS] for low in starts]:
+        columns = np.concatenate([block[:, of_rows] for block in X.blocks()]) if stored else _dense(X[:, of_rows])
+        _check_symmetric(_dense(X[of_rows]), columns.T, of_rows)
+    part = _dense(X[chosen])[:, chosen]
     check_positive_semidefinite(part.astype(np.float64), refuse=True)
+
+
+def _check_symmetric(part: np.ndarray, transposed: np.ndarray, row_indices: np.ndarray) -> None:
+    """Raise when rows of a kernel matrix are not its columns of these indices."""
+    wrong = ~np.isclose(part, transposed, rtol=1e-4, atol=1e-6 * np.abs(part).max(initial=0.0))
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0].tolist()
+        raise ValueError(
+            f"A precomputed kernel matrix must be symmetric, but K[{row_indices[i]}, {j}] is {part[i, j]:.6g} and "
+            f"K[{j}, {row_indices[i]}] is {transposed[i, j]:.6g}."
+        )
+
+
+def _dense(rows: Any) -> np.ndarray:
+    return np.asarray(rows.toarray() if sparse.issparse(rows) else rows)
 
 
 def drop_zero_weights(X, weights: np.ndarray, *, precomputed: bool) -> tuple[Any, np.ndarray]:

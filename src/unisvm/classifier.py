@@ -31,7 +31,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
 
     Parameters
     ----------
-    loss : str or Loss, default="saturating"
+    loss : str or Loss, default="feng"
         A name from ``unisvm.losses.names("classification")``, or an instance with parameters of its own. The default
         ignores rows that are far on the wrong side, and so shrugs off wrong labels.
     C : float or "auto", default="auto"
@@ -86,9 +86,12 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     checkpoint : str or Path, optional
         A folder, made if it is not there, that the stages of the fit are kept in. The same call resumes from there
         after the process was killed, and returns the finished model at once when the fit had ended. Each fit needs a
-        folder of its own: one of other data or parameters is refused.
+        folder of its own: one of other data or parameters is refused. A function of yours, such as a kernel, is known
+        by its code, its closure and the global numbers, texts and arrays that it reads, but not by the functions and
+        objects that it uses: after a change of these, give another folder.
     n_jobs : int or None, default=None
-        Threads. None takes as many as NumPy's matrix products do, -1 all processors.
+        Threads, at most one a processor: a larger number stands for all processors, as -1 does. None takes as many as
+        NumPy's matrix products do.
     verbose : int, default=0
         1 prints the stages of a fit, 2 each iteration.
     random_state : int, RandomState or None, default=None
@@ -147,7 +150,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
 
     _task = CLASSIFICATION
 
-    loss: str | Loss = "saturating"
+    loss: str | Loss = "feng"
     _: KW_ONLY
     class_weight: dict | str | None = None
     multi_class: str = "ovo"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from unisvm.class_pairs import pair_targets
 from unisvm.losses.base import Loss
+from unisvm.parallel import cached_property
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels import Kernel
 from unisvm.leave_one_out import CChoice, choose_Cs, loo_bytes, read_distinct
 from unisvm.losses.base import Loss
-from unisvm.memory_budget import MemoryBudget, feature_bytes, readable
+from unisvm.memory_budget import MemoryBudget, column_bytes, feature_bytes, readable
 from unisvm.nystrom.feature_map import FeatureMap
 from unisvm.nystrom.gram import Gram, is_subsample, read_sample, sample_size, second_moments
 from unisvm.nystrom.landmarks import Landmarks, choose_landmarks
@@ -190,6 +190,7 @@ def fit(
         ),
     )
     functions = basis.expansion(*units.restore(*objective.to_dual(result.weights)))
+    functions.check_finite()
     return Fitted(basis, gram.trace_error, choice, functions, result)
 
 
@@ -201,7 +202,7 @@ def regularisation(
         return CChoice(settings.C, np.empty(0), np.empty(0))
     choice = runner.stage(
         "C",
-        lambda: suitable_Cs(rows, nystrom, units, settings, [settings.loss], runner.rng)[0],
+        lambda: suitable_Cs(rows, nystrom.basis, nystrom.features, units, settings, [settings.loss], runner.rng)[0],
         CChoice.from_state,
     )
     runner.report.say(f"  C = {choice.C:.3g} by leave-one-out errors of least squares")
@@ -210,7 +211,8 @@ def regularisation(
 
 def suitable_Cs(
     rows: RowStore,
-    nystrom: NystromFeatures,
+    basis: LandmarkBasis,
+    features: Any,
     units: TargetUnits,
     settings: FitSettings,
     losses: Sequence[Loss],
@@ -218,7 +220,7 @@ def suitable_Cs(
 ) -> list[CChoice]:
     """C that suits the rows for each of the losses."""
     return choose_Cs(
-        read_distinct(rows, nystrom.basis.feature_map, nystrom.features, rng),
+        read_distinct(rows, basis.feature_map, features, rng),
         losses,
         is_margin=settings.is_margin,
         fit_intercept=settings.fit_intercept,
@@ -277,6 +279,7 @@ def prepare(
 
 def choose_basis(rows: RowStore, settings: FitSettings, rng: np.random.RandomState, reserved: int = 0) -> LandmarkBasis:
     """Kernel, landmarks and feature map. Raises when the fit would take too much memory, before the features exist."""
+    settings.memory.check_columns(rows.n_features, rows.n_threads)
     kernel = settings.kernel.resolve(rows.n_features, rows.variance)
     rank = rows.n_rows if settings.rank is None else settings.rank
     landmarks = choose_landmarks(settings.landmarks, rows, kernel, rank, settings.rank_tol, rng)
@@ -291,6 +294,7 @@ def choose_basis(rows: RowStore, settings: FitSettings, rng: np.random.RandomSta
 def _room_for_features(rows: RowStore, settings: FitSettings, landmarks: Landmarks, reserved: int) -> float:
     rank, copies = landmarks.vectors.shape[0], trait(settings.solver, "copies_of_features")
     n_sampled = sample_size(rows.n_rows, rank)
+    reserved += column_bytes(rows.n_features, rows.n_threads)
     if settings.C is None:
         reserved += loo_bytes(rows.n_rows, rank, rows.dtype)
     return settings.memory.room_for_features(rows, rank, n_sampled, copies_of_features=copies, reserved=reserved)

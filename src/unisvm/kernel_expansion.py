@@ -40,6 +40,14 @@ class KernelExpansion(NamedTuple):
     dual_coef: np.ndarray
     intercept: np.ndarray
 
+    def check_finite(self) -> None:
+        """Raise when a coefficient is infinite or NaN."""
+        for coefficients in (self.dual_coef, self.intercept):
+            if not np.isfinite(coefficients).all():
+                dtype = coefficients.dtype
+                advice = "Give X in float64, or y in larger units." if dtype == np.float32 else "Scale X and y."
+                raise ValueError(f"The coefficients of the fit overflow in {dtype}. {advice}")
+
     def __call__(
         self, X, postprocess: Postprocess = identity, out: np.ndarray | None = None, n_threads: int = 1
     ) -> np.ndarray:

@@ -13,6 +13,10 @@ import numpy as np
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 #: most bytes for Gram matrices that each thread sums up on its own; beyond, threads share the bands of one matrix
 PER_THREAD_GRAM_LIMIT = 2**30
+# What a fit to sparse rows holds for each column, whatever is in it: two random numbers that find equal rows,
+# and pointers to the entries of the landmarks, which each thread may make at the same time. Of 20 million columns they
+# were 24 bytes on one thread, and 47 on two in a search, the most with any kernel.
+_COLUMN_BYTES, _COLUMN_BYTES_OF_A_THREAD = 16, 16
 # most of the memory of a search is for the features; this share is for targets and held-out decisions
 _SHARE_FOR_DECISIONS = 0.25
 
@@ -61,6 +65,11 @@ def feature_bytes(n_rows: int, rank: int, dtype: np.dtype) -> int:
     return n_rows * rank * dtype.itemsize
 
 
+def column_bytes(n_columns: int, n_threads: int) -> int:
+    """Bytes of the arrays that have an entry for each column of X."""
+    return n_columns * (_COLUMN_BYTES + _COLUMN_BYTES_OF_A_THREAD * n_threads)
+
+
 def per_thread_gram_bytes(rank: int, dtype: np.dtype, n_threads: int) -> int:
     """Bytes of an r × r sum and an r × r product for each thread that sums up a Gram matrix of its own."""
     return 2 * n_threads * rank**2 * dtype.itemsize
@@ -97,6 +106,15 @@ class MemoryBudget:
     def share(self, n_parts: int) -> MemoryBudget:
         """Budget of one of so many fits at the same time."""
         return MemoryBudget(None if self.limit is None else self.limit // n_parts)
+
+    def check_columns(self, n_columns: int, n_threads: int) -> None:
+        """Raise MemoryError when so many columns take more than the limit, whatever is in them."""
+        needed = column_bytes(n_columns, n_threads)
+        if self.limit is not None and needed > self.limit:
+            raise MemoryError(
+                f"{n_columns} columns need {readable(needed)} even if they are empty, more than {self.owner}'s "
+                f"{readable(self.limit)}. Leave out or hash columns so that there are fewer, or raise memory_limit."
+            )
 
     def room_for_features(
         self, rows: Any, rank: int, n_sampled: int, *, copies_of_features: int = 1, reserved: int = 0

@@ -82,7 +82,8 @@ class StageRunner:
         with self.report.timed(label or name):
             saved = self._stages.load(name)
             if saved is not None:
-                return restore(saved)
+                with self._stages.restoring(name):
+                    return restore(saved)
             result = compute()
             self._stages.save(name, result.state())
             return result

@@ -30,8 +30,10 @@ def location_and_scale(targets: np.ndarray, weights: np.ndarray) -> tuple[np.nda
     targets, weights = targets[present], weights[present].astype(np.float64)
     location = weighted_medians(targets, weights)
     distance = weighted_medians(np.abs(targets - location), weights)
-    mean = np.average(targets, axis=0, weights=weights)
-    deviation = np.sqrt(np.average((targets - mean) ** 2, axis=0, weights=weights))
+    # squares of targets in units of the largest do not overflow
+    unit = np.maximum(np.abs(targets).max(axis=0), np.finfo(float).tiny)
+    mean = np.average(targets / unit, axis=0, weights=weights)
+    deviation = unit * np.sqrt(np.average((targets / unit - mean) ** 2, axis=0, weights=weights))
     return location, _scale(location, distance, deviation)
 
 
@@ -45,9 +47,11 @@ def location_and_scale_of_blocks(blocks: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scale(location: np.ndarray, distance: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    # smaller ones are rounding errors of equal values
+    rounding = 1e-12 * np.abs(location)
     scale = 1.4826 * distance
-    scale = np.where(scale > 1e-9 * deviation, scale, deviation)
-    constant = scale <= 1e-12 * np.abs(location)
+    scale = np.where(scale > rounding, scale, deviation)
+    constant = scale <= rounding
     return np.where(constant | (scale == 0), 1.0, scale)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +11,11 @@ import numpy as np
 
 from unisvm import compiled
 from unisvm.column_spec import ColumnSpec
+from unisvm.parallel import cached_property
+
+# So many rows on average, of the same splits and class or of the same class, are worth a product of their own: rows of
+# a class count in all splits but one.
+_ROWS_OF_A_KIND, _ROWS_OF_A_CLASS = 100, 8
 
 
 class Sweep:
@@ -52,40 +57,57 @@ class Sweep:
         Rows that a split leaves out, or of classes that a pair does not have, do no work for it, where the store keeps
         such rows together; else all columns are swept over all rows. Classes are put together here if need be.
         """
-        kinds = targets
-        if self._spec.pairs is None:
-            first_weight = int(self._spec.weight_of.min())  # type: ignore[union-attr]
-            kinds = targets[:, first_weight:]
-        edges = np.flatnonzero((kinds[1:] != kinds[:-1]).any(axis=1)) + 1
-        found: list[tuple[slice | np.ndarray, _ColumnSums]] = []
-        # few edges lie between rows that are kept together, many between rows that are not
-        if len(edges) <= kinds.shape[1]:
-            for low, high in pairwise([0, *edges.tolist(), len(targets)]):
-                if low < high and (columns := self._columns_of(targets[low])) is not None:
-                    found.append((slice(low, high), columns))
-            return found
-        if self._spec.pairs is None or self._spec.weight_of is not None:
+        spec = self._spec
+        n_signs = targets.shape[1] if spec.weight_of is None else int(spec.weight_of.min())
+        if spec.weight_of is not None:
+            kinds = targets if spec.pairs is not None else targets[:, n_signs:]
+            runs = _runs(kinds, _ROWS_OF_A_KIND)
+            if runs is not None:
+                return self._used(runs, targets)
+        if spec.pairs is None:
             return [(slice(0, len(targets)), self._whole)]
-        labels = targets.argmax(axis=1)
-        for label in np.unique(labels).tolist():
-            rows = np.flatnonzero(labels == label)
-            if (columns := self._columns_of(targets[rows[0]])) is not None:
+        signs = targets[:, :n_signs]
+        together = _runs(signs, _ROWS_OF_A_CLASS)
+        if together is not None:
+            return self._used(together, signs)
+        labels = signs.argmax(axis=1)
+        return self._used([np.flatnonzero(labels == label) for label in np.unique(labels).tolist()], signs)
+
+    def _used(
+        self, parts: Sequence[slice | np.ndarray], kinds: np.ndarray
+    ) -> list[tuple[slice | np.ndarray, _ColumnSums]]:
+        """Rows that have the same kind, with their columns, if there are any."""
+        found = []
+        for rows in parts:
+            first = rows.start if isinstance(rows, slice) else rows[0]
+            if (columns := self._columns_of(kinds[first])) is not None:
                 found.append((rows, columns))
         return found
 
-    def _columns_of(self, targets: np.ndarray) -> _ColumnSums | None:
-        """The columns in which rows with these stored targets and weights count; None if there are none."""
-        key = targets.tobytes()
+    def _columns_of(self, kind: np.ndarray) -> _ColumnSums | None:
+        """The columns in which rows count that have these stored targets, and weights of splits if they follow; None
+        if there are none."""
+        key = kind.tobytes()
         if key not in self._parts:
-            spec = self._spec
-            weight = np.ones(spec.n_columns) if spec.weight_of is None else targets[spec.weight_of]
+            spec, weight = self._spec, np.ones(self._spec.n_columns)
+            has_weights = spec.weight_of is None or len(kind) > spec.weight_of.max()
+            if spec.weight_of is not None and has_weights:
+                weight = kind[spec.weight_of]
             if spec.pairs is not None:
-                weight = weight * np.abs(targets[spec.pairs[:, 1]] - targets[spec.pairs[:, 0]]) / 2
+                weight = weight * np.abs(kind[spec.pairs[:, 1]] - kind[spec.pairs[:, 0]]) / 2
             used = np.flatnonzero(weight)
             arguments = spec.take(used), self._dual.T[used].T, self._intercept[used], self._is_margin, used
-            unit = bool((weight[used] == 1).all())
+            unit = has_weights and bool((weight[used] == 1).all())
             self._parts[key] = _ColumnSums(*arguments, unit_weights=unit) if len(used) else None
         return self._parts[key]
+
+
+def _runs(kinds: np.ndarray, n_rows: int) -> list[slice] | None:
+    """Rows of the same kind that follow each other; None if they are fewer than `n_rows` on average."""
+    edges = np.flatnonzero((kinds[1:] != kinds[:-1]).any(axis=1)) + 1
+    if (len(edges) + 1) * n_rows > len(kinds):
+        return None
+    return [slice(low, high) for low, high in pairwise([0, *edges.tolist(), len(kinds)])]
 
 
 @dataclass(frozen=True, eq=False)

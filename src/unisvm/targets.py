@@ -18,6 +18,8 @@ from unisvm.class_pairs import class_pairs
 from unisvm.robust_scale import as_columns, location_and_scale, location_and_scale_of_blocks
 
 Attributes = dict[str, Any]
+# squares of more than this overflow in single precision when many are added
+_MAX_SINGLE = 1e15
 
 
 class TargetUnits(NamedTuple):
@@ -44,7 +46,8 @@ class TargetUnits(NamedTuple):
     def restore(self, dual: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients, of shape (rank, n_columns), and intercepts in the units of y."""
         dtype = dual.dtype
-        return (dual * self.scale).astype(dtype), (intercept * self.scale + self.offset).astype(dtype)
+        with np.errstate(over="ignore"):
+            return (dual * self.scale).astype(dtype), (intercept * self.scale + self.offset).astype(dtype)
 
 
 class TrainingTargets(NamedTuple):
@@ -227,7 +230,9 @@ class TargetScaler:
         """Training targets and attributes; `reference` are the attributes of a set of which these rows are a part."""
         targets = as_columns(y)
         scaled = self._scaled(*location_and_scale(targets, weights))
-        return TrainingTargets(scaled.values(targets), weights, scaled.units()), scaled.attributes(y.ndim)
+        values = scaled.values(targets)
+        _check_distance(targets, values, weights, dtype)
+        return TrainingTargets(values, weights, scaled.units()), scaled.attributes(y.ndim)
 
     def encode_blocks(self, blocks: Any) -> tuple[_BlockScaler, Attributes]:
         """Function that encodes the targets of a block where it is, and attributes."""
@@ -257,6 +262,21 @@ class _BlockScaler(NamedTuple):
 
     def attributes(self, n_dimensions: int) -> Attributes:
         return {"target_centre_": self.offset, "target_scale_": self.scale, "_one_target": n_dimensions == 1}
+
+
+def _check_distance(targets: np.ndarray, values: np.ndarray, weights: np.ndarray, dtype: np.dtype) -> None:
+    """Raise when squares of the training targets would overflow in single precision."""
+    if dtype != np.float32:
+        # losses that grow slowly bear any target, and the solver refuses an objective that is not finite
+        return
+    distance = np.where(weights > 0, np.abs(values).max(axis=1), 0.0)
+    row = int(distance.argmax())
+    if not distance[row] <= _MAX_SINGLE:
+        worst = targets[row, np.abs(values[row]).argmax()]
+        raise ValueError(
+            f"y has the value {worst:.3g} in row {row}, {distance[row]:.2g} times as far off as targets usually are: "
+            "too far for float32. Give X in float64, or leave the row out."
+        )
 
 
 def _n_dimensions(y: np.ndarray, weights: np.ndarray) -> int:

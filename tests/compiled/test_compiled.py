@@ -202,8 +202,9 @@ def test_distances(n, d, r, dtype):
     compiled.distances(X, compiled.panels(Z), written)
     np.testing.assert_allclose(written, expected, rtol=TOLERANCE[dtype])
     again = np.full((n, r), np.nan, dtype=dtype)
-    for rows in (unaligned(X), np.asfortranarray(X)):
-        compiled.distances(rows, compiled.panels(Z), again)
+    named = np.dtype(dtype).newbyteorder("<")
+    for rows, points in (unaligned(X), Z), (np.asfortranarray(X), unaligned(Z)), (X.view(named), Z.view(named)):
+        compiled.distances(rows, compiled.panels(points), again)
         np.testing.assert_array_equal(again, written)
 
 
@@ -315,6 +316,12 @@ def test_arrays_and_losses_that_are_not_compiled_are_left_to_numpy():
         assert sweep(table, *wrong, intercept, True) is None
     aligned = sweep(table, F, y, weights, dual, intercept, True)
     others = sweep(table, F, unaligned(y), unaligned(weights), unaligned(dual), unaligned(intercept), True)
+    np.testing.assert_array_equal(others[0], aligned[0])
+    np.testing.assert_array_equal(others[1], aligned[1])
+    # the order of bytes is the processor's, but named
+    named = [array.view(array.dtype.newbyteorder("<")) for array in (F, y, weights, dual, intercept)]
+    assert sweep(table, *named, True) is None
+    others = sweep(compiled.LossTable(*map(unaligned, table)), F, *named[1:], True)
     np.testing.assert_array_equal(others[0], aligned[0])
     np.testing.assert_array_equal(others[1], aligned[1])
     mine = losses.custom(lambda u: u**2 / (1 + u**2), lambda u: 2 * u / (1 + u**2) ** 2, task="regression")

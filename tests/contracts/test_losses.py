@@ -334,6 +334,20 @@ def test_of_a_number(case):
     assert (value, derivative) == (case.loss.value(0.5), case.loss.derivative(0.5))
 
 
+@each_case()
+def test_symmetry(case):
+    assert case.loss.is_symmetric == np.allclose(case.formula(GRID), case.formula(-GRID))
+
+
+@pytest.mark.parametrize("name", ["smooth_pinball", "expectile"])
+def test_level_of_a_symmetric_loss(name):
+    # the default is 0.5
+    assert losses.get(name).is_symmetric
+    for tau in (0.05, 0.49, 0.501, 0.95):
+        assert not losses.get(name, tau=tau).is_symmetric
+        assert not losses.get(name).set_params(tau=tau).is_symmetric
+
+
 # ---------------------------------------------------------------------- parameters
 
 

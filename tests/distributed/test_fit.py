@@ -17,7 +17,7 @@ M = 700
 X, y = make_moons(M, noise=0.3, random_state=0)
 WAVE = np.sin(3 * X[:, 0]) + X[:, 1]
 WEIGHTS = np.random.RandomState(1).randint(0, 5, M) / 2.0
-SETTINGS = {"rank": 40, "tol": 1e-6, "random_state": 0}
+SETTINGS = {"C": 1.0, "rank": 40, "tol": 1e-6, "random_state": 0}
 
 
 def rows_in(chunks, rows=X):

@@ -38,7 +38,7 @@ SHARED_LAST = {
 }
 FOR_CLASSES = {"class_weight": None, "multi_class": "ovo"}
 DEFAULTS = {
-    UniSVMClassifier: {"loss": "saturating", **SHARED_FIRST, **FOR_CLASSES, **SHARED_LAST},
+    UniSVMClassifier: {"loss": "feng", **SHARED_FIRST, **FOR_CLASSES, **SHARED_LAST},
     UniSVMRegressor: {"loss": "huber", **SHARED_FIRST, **SHARED_LAST},
 }
 

@@ -3,8 +3,9 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.datasets import make_moons
+from sklearn.datasets import dump_svmlight_file, make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from unisvm import UniSVMClassifier, UniSVMRegressor
@@ -48,6 +49,40 @@ def test_a_failed_fit_keeps_the_old_model(cls, target, parameters):
         model.set_params(**parameters).fit(X, other)
     np.testing.assert_array_equal(model.predict(X), before)
     np.testing.assert_array_equal(model.trust(X, target), trust)
+
+
+@ESTIMATORS
+@pytest.mark.parametrize(
+    "parameters", [{"landmarks": [999]}, {"memory_limit": "1KB"}, {"kernel": broken}], ids=lambda p: next(iter(p))
+)
+def test_a_failed_fit_keeps_the_columns_of_the_old_model(cls, target, parameters):
+    """Neither the number of columns nor their names are those of rows that no model was fitted to."""
+    table = pd.DataFrame(X, columns=["left", "right"])
+    model = cls().fit(table, target)
+    before = model.predict(table)
+    with pytest.raises((ValueError, MemoryError, RuntimeError)):
+        model.set_params(**parameters).fit(table[["right", "left"]].assign(more=0.0), target)
+    assert model.n_features_in_ == 2
+    assert model.feature_names_in_.tolist() == ["left", "right"]
+    np.testing.assert_array_equal(model.predict(table), before)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(table[["right", "left"]])
+    unnamed = cls(**parameters)
+    with pytest.raises((ValueError, MemoryError, RuntimeError)):
+        unnamed.fit(table, target)
+    assert not hasattr(unnamed, "n_features_in_")
+    assert not hasattr(unnamed, "feature_names_in_")
+
+
+def test_a_failed_fit_keeps_the_index_base_of_the_old_model(tmp_path):
+    """Indices of a LIBSVM file mean the columns that the model knows."""
+    for name, base in ("one.txt", 1), ("zero.txt", 0):
+        dump_svmlight_file(X, y, str(tmp_path / name), zero_based=base == 0)
+    model = UniSVMClassifier().fit(tmp_path / "one.txt")
+    before = model.predict(tmp_path / "one.txt")
+    with pytest.raises(ValueError, match="andmark"):
+        model.set_params(landmarks=[999]).fit(tmp_path / "zero.txt")
+    np.testing.assert_array_equal(model.predict(tmp_path / "one.txt"), before)
 
 
 @ESTIMATORS

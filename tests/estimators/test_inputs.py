@@ -140,8 +140,10 @@ def test_containers_agree(cls, target, name, kernel):
     container = CONTAINERS[name]
     # all rows are landmarks of full rank only for some kernels, so they are given
     parameters = {"kernel": kernel, "tol": 1e-10, "landmarks": np.arange(0, 100, 5)}
-    plain = cls(**parameters).fit(SPARSE_X, target)
-    model = cls(**parameters).fit(container(SPARSE_X), target)
+    chosen = [cls(**parameters).fit(rows, target).C_ for rows in (SPARSE_X, container(SPARSE_X))]
+    assert chosen[0] == pytest.approx(chosen[1], rel=1e-6)
+    plain = cls(C=1.0, **parameters).fit(SPARSE_X, target)
+    model = cls(C=1.0, **parameters).fit(container(SPARSE_X), target)
     expected = values(plain, X_NEW)
     # trained on one kind, used on the other
     for fitted, rows in ((model, X_NEW), (model, container(X_NEW)), (plain, container(X_NEW))):
@@ -221,9 +223,9 @@ K, K_NEW = rbf_kernel(X, gamma=GAMMA), rbf_kernel(X_NEW, X, gamma=GAMMA)
 def test_precomputed_is_rbf_by_hand(cls, target, container, extra):
     weights = np.arange(100) % 4.0  # a quarter of the rows is left out
     weights[extra.get("landmarks", 0)] = 1.0
-    by_name = cls(gamma=GAMMA, tol=1e-10, **extra).fit(X, target, sample_weight=weights)
+    by_name = cls(gamma=GAMMA, C=1.0, tol=1e-10, **extra).fit(X, target, sample_weight=weights)
     for kernel in ("precomputed", kernels.Precomputed()):
-        model = cls(kernel=kernel, tol=1e-10, **extra).fit(container(K), target, sample_weight=weights)
+        model = cls(kernel=kernel, C=1.0, tol=1e-10, **extra).fit(container(K), target, sample_weight=weights)
         assert set(model.landmarks_) == set(by_name.landmarks_)
         np.testing.assert_array_equal(model.landmark_vectors_, model.landmarks_)
         np.testing.assert_allclose(values(model, container(K_NEW)), values(by_name, X_NEW), rtol=1e-4, atol=1e-5)

@@ -130,7 +130,7 @@ def test_trust_of_several_classes_is_that_of_the_own_class():
     names = np.array(["a", "b", "c"])[labels]
     model = UniSVMClassifier(multi_class="ovr").fit(rows, names)
     own = model.decision_function(rows)[np.arange(90), labels]
-    expected = 1 - losses.get("saturating").value(1 - own) / 2
+    expected = 1 - losses.get("feng").value(1 - own) / 2
     np.testing.assert_allclose(model.trust(rows, names), expected, atol=1e-12)
 
 
@@ -138,7 +138,7 @@ def test_trust_of_several_labels_is_the_least():
     Y = np.stack([TWO, EASY[:, 1] > 0], axis=1).astype(int)
     model = UniSVMClassifier().fit(EASY, Y)
     signs = np.where(Y == 1, 1, -1)
-    each = 1 - losses.get("saturating").value(1 - signs * model.decision_function(EASY)) / 2
+    each = 1 - losses.get("feng").value(1 - signs * model.decision_function(EASY)) / 2
     np.testing.assert_allclose(model.trust(EASY, Y), each.min(axis=1), atol=1e-12)
 
 

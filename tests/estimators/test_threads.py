@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from unisvm import UniSVMClassifier, compiled, parallel
+from unisvm import UniSVMClassifier, compiled, kernels, losses, parallel
 
 X, y = make_moons(120, noise=0.25, random_state=0)
 
@@ -123,6 +123,90 @@ def test_subnormal_numbers_are_zero_in_every_thread_of_a_fit_and_there_alone(n_t
     assert subnormal_product() > 0
     with pytest.raises(ZeroDivisionError):
         parallel.run([lambda: 1 // 0] * n_tasks, 2)
+    assert subnormal_product() > 0
+
+
+class Recorded:
+    """Functions of a user's that note in which threads subnormal numbers are flushed."""
+
+    def __init__(self):
+        self.flushed, self.inside = {}, UniSVMClassifier(C=1.0, rank=5, random_state=0).fit(X, y)
+
+    def note(self):
+        flushed = np.float64(5e-324) * 1 == 0 or subnormal_product() == 0
+        self.flushed.setdefault(threading.get_ident(), []).append(bool(flushed))
+        if len(self.flushed) == 1:
+            # the other threads have work, too
+            sleep(1e-3)
+
+    def value(self, u):
+        self.note()
+        return u**2 / (1 + u**2)
+
+    def derivative(self, u):
+        self.note()
+        return 2 * u / (1 + u**2) ** 2
+
+    def matrix(self, A, B):
+        self.note()
+        if len(A):
+            # threads of ours in a function that is not
+            self.inside.predict(A)
+            self.note()
+        return rbf_kernel(A, B)
+
+
+class OwnLoss(losses.base.Loss):
+    name, tasks, A = "own", losses.base.BOTH, 1.0
+
+    def __init__(self, recorded):
+        self.recorded = recorded
+
+    def _value(self, u):
+        return self.recorded.value(u)
+
+    def _derivative(self, u):
+        return self.recorded.derivative(u)
+
+
+class OwnKernel(kernels.Kernel):
+    def __init__(self, recorded):
+        self.recorded = recorded
+
+    def against(self, Z):
+        self.recorded.note()
+
+        def block(rows, out=None):
+            return kernels.base.into(out, self.recorded.matrix(rows, Z))
+
+        return block
+
+    def diagonal(self, rows):
+        self.recorded.note()
+        return np.ones(len(rows))
+
+
+USERS = {
+    "custom loss": lambda recorded: {"loss": losses.custom(recorded.value, recorded.derivative, task="classification")},
+    "loss object": lambda recorded: {"loss": OwnLoss(recorded)},
+    "kernel function": lambda recorded: {"kernel": recorded.matrix},
+    "kernel object": lambda recorded: {"kernel": OwnKernel(recorded)},
+}
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("parameters", USERS.values(), ids=USERS)
+@pytest.mark.parametrize("solver", ["lbfgs", "dca"])
+def test_subnormal_numbers_are_kept_in_functions_of_the_users(parameters, solver, monkeypatch):
+    # threads are started anew, by one that flushes
+    parallel._helpers.reset()
+    monkeypatch.setattr(parallel, "cpu_count", lambda: 3)
+    recorded = Recorded()
+    model = UniSVMClassifier(**parameters(recorded), solver=solver, C=1.0, rank=20, n_jobs=3, random_state=0)
+    model.fit(np.tile(X, (5, 1)), np.tile(y, 5)).predict(np.tile(X, (200, 1)))
+    assert not any(map(any, recorded.flushed.values()))
+    if solver == "lbfgs":
+        assert len(recorded.flushed) > 1
     assert subnormal_product() > 0
 
 

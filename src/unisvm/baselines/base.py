@@ -18,7 +18,7 @@ from unisvm._checks import check_number, is_integer
 from unisvm._validation import check_kernel_matrix, check_weights, drop_zero_weights, is_precomputed
 from unisvm.kernels import Kernel
 from unisvm.memory_budget import check_room_for_kernel
-from unisvm.nystrom.feature_map import check_positive_semidefinite
+from unisvm.nystrom.kernel_checks import check_positive_semidefinite
 from unisvm.nystrom.landmarks import Landmarks
 from unisvm.rows import MemoryRows
 

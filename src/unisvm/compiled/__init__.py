@@ -10,11 +10,9 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-
-from unisvm.losses.base import Loss
 
 try:
     from unisvm.compiled import _sweeps  # type: ignore[attr-defined]
@@ -56,7 +54,7 @@ class LossTable(NamedTuple):
     parameters: np.ndarray
 
 
-def encode_losses(loss_slices: Sequence[tuple[Loss, slice]]) -> LossTable | None:
+def encode_losses(loss_slices: Sequence[tuple[Any, slice]]) -> LossTable | None:
     """Losses with their columns, for `sweep`; None if one of the losses, or so many columns, is not compiled here."""
     if not _sweeps_columns(sum(columns.stop - columns.start for _, columns in loss_slices)):
         return None
@@ -108,16 +106,17 @@ def sweep(
     """
     shape = len(features), len(intercept)
     # a worker of a cluster may be another machine than the one that encoded the losses
-    if table is None or not (_sweeps_columns(shape[1]) and _can_read(features)):
+    if table is None or not (_sweeps_columns(shape[1]) and can_read(features)):
         return False
     if features.shape[1] < _sweeps.MIN_FEATURES:
         return False
     if any(array is not None and array.dtype != features.dtype for array in (y, weights, dual, intercept)):
         return False
     # arrays that came over a network may lie at addresses that their type does not allow
-    y, dual = np.broadcast_to(np.require(y, requirements="A"), shape), np.require(dual, requirements="A")
-    weights = None if weights is None else np.broadcast_to(np.require(weights, requirements="A"), shape)
+    y, dual = np.broadcast_to(as_native(y), shape), as_native(dual)
+    weights = None if weights is None else np.broadcast_to(as_native(weights), shape)
     columns = columns.astype(np.int64, copy=False)[:, None]
+    table = LossTable(*map(as_native, table))
     intercept = _readable(intercept)
     _sweeps.sweep(features, y, weights, dual, intercept, *table, is_margin, gradients, sums, columns)
     return True
@@ -155,9 +154,27 @@ def flush_subnormals() -> Iterator[None]:
             sweeps.set_flush_bits(_flush_state.found)
 
 
+@contextmanager
+def keep_subnormals() -> Iterator[None]:
+    """Have the processor as it was before `flush_subnormals` in this thread, for functions that are not ours."""
+    n_blocks = _flush_state.n_blocks
+    if n_blocks == 0 or _sweeps is None:
+        yield
+        return
+    sweeps, found = _sweeps, _flush_state.found
+    # whatever flushes inside begins anew
+    _flush_state.n_blocks = 0
+    bits = sweeps.set_flush_bits(found)
+    try:
+        yield
+    finally:
+        sweeps.set_flush_bits(bits)
+        _flush_state.n_blocks, _flush_state.found = n_blocks, found
+
+
 def decay(exponents: np.ndarray) -> bool:
     """Write exp(min(x, 0)) over every x; False if nothing was done."""
-    if not _can_read(exponents):
+    if not can_read(exponents):
         return False
     _sweeps.decay(exponents)
     return True
@@ -174,7 +191,8 @@ def panels(points: np.ndarray) -> np.ndarray:
     The w numbers of a feature lie side by side and take ``PANEL_BYTES``, a line of the cache.
     """
     width = _sweeps.PANEL_BYTES // points.itemsize
-    filled = np.zeros((-(-len(points) // width), width, points.shape[1]), dtype=points.dtype)
+    shape = -(-len(points) // width), width, points.shape[1]
+    filled = np.zeros(shape, dtype=points.dtype.newbyteorder("="))
     filled.reshape(-1, points.shape[1])[: len(points)] = points
     return np.ascontiguousarray(filled.transpose(0, 2, 1))
 
@@ -197,7 +215,7 @@ def sparse_products(rows, by_column, of_distances: bool, out: np.ndarray) -> boo
     of_distances : bool
     out : ndarray of shape (n_rows, n_points)
     """
-    if not _can_read(out):
+    if not can_read(out):
         return False
     _sweeps.sparse_products(*_csr_arrays(rows), *_csr_arrays(by_column), of_distances, out)
     return True
@@ -214,12 +232,25 @@ def _sweeps_columns(n_columns: int) -> bool:
     return _sweeps is not None and (n_columns == 1 or _sweeps.wide_vectors)
 
 
+def as_native(array: np.ndarray) -> np.ndarray:
+    """The array, aligned and in the processor's order of bytes: itself, if it is so already.
+
+    Fields of packed records and buffers with an offset need not be aligned. Arrays that were read from a file may name
+    the order of their bytes; if it is the processor's, they are the same to NumPy, but not to compiled code.
+    """
+    if array.flags.aligned and array.dtype.byteorder in "=|":
+        return array
+    dtype = array.dtype.newbyteorder("=")
+    return np.require(array.view(dtype) if array.dtype.isnative else array.astype(dtype), requirements="A")
+
+
 def _readable(array: np.ndarray) -> np.ndarray:
-    """The array, contiguous and aligned."""
-    return np.require(array, requirements=["C", "A"])
+    """The array, contiguous, aligned and in the processor's order of bytes."""
+    return np.ascontiguousarray(as_native(array))
 
 
-def _can_read(array: np.ndarray) -> bool:
-    """Whether compiled code reads this array: contiguous, aligned, of float32 or float64."""
-    is_floating = array.dtype in (np.float32, np.float64)
-    return _sweeps is not None and is_floating and array.flags.c_contiguous and array.flags.aligned
+def can_read(array: np.ndarray) -> bool:
+    """Whether compiled code reads this array: contiguous, native, of float32 or float64."""
+    flags, dtype = array.flags, array.dtype
+    is_native_floating = dtype.char in "fd" and dtype.byteorder == "="
+    return _sweeps is not None and is_native_floating and flags.c_contiguous and flags.aligned

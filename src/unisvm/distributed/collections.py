@@ -12,12 +12,13 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import assert_all_finite, column_or_1d, validate_data
 
+from unisvm._validation import DTYPES
 from unisvm.class_pairs import order_by_class
+from unisvm.compiled import as_native
 from unisvm.distributed.rows import DaskRows
 from unisvm.distributed.tasks import Opaque, check_installed, check_reachable, compute, persist, send, task
+from unisvm.kernels.base import as_rows
 from unisvm.rows import MemoryRows, sampling
-
-DTYPES = [np.float64, np.float32]
 
 
 def is_dask(X: Any) -> bool:
@@ -216,15 +217,11 @@ def _cut(name: str, parts: list[Any], part_lengths, lengths) -> list[Any]:
 
 
 def _checked_rows(X):
-    X = check_array(X, accept_sparse="csr", dtype=DTYPES, ensure_min_samples=0, input_name="X")
-    if sparse.issparse(X) and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
+    return as_rows(check_array(X, accept_sparse="csr", dtype=DTYPES, ensure_min_samples=0, input_name="X"))
 
 
 def _as_array(values) -> np.ndarray:
-    return values.toarray() if sparse.issparse(values) else np.asarray(values)
+    return as_native(values.toarray() if sparse.issparse(values) else np.asarray(values))
 
 
 def _shape_and_type(part) -> tuple[tuple[int, ...], np.dtype]:

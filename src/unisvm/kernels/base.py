@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import wraps
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -24,6 +27,15 @@ class Kernel(BaseEstimator):
     refuses_indefinite: bool = False
     #: whether a point is the index of a column of a given kernel matrix, rather than a row
     points_are_indices: bool = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.partition(".")[0] == "unisvm":
+            return
+        # methods of the user's keep subnormal numbers, which our threads flush to 0
+        for name in ("against", "diagonal", "diagonal_at", "gamma_of_scale"):
+            if isinstance(method := vars(cls).get(name), FunctionType):
+                setattr(cls, name, _keeping_subnormals(method))
 
     @property
     def is_psd(self) -> bool:
@@ -72,17 +84,44 @@ class Kernel(BaseEstimator):
         return inverse(n_features * variance)
 
 
-def as_rows(X):
+def _keeping_subnormals(method: FunctionType) -> Callable[..., Any]:
+    """The method, which keeps subnormal numbers, as does the block that it returns."""
+
+    @wraps(method)
+    def keeping(*arguments: Any, **others: Any) -> Any:
+        with compiled.keep_subnormals():
+            result = method(*arguments, **others)
+        return _UsersBlock(result) if callable(result) else result
+
+    return keeping
+
+
+class _UsersBlock:
+    """A block of the user's, which keeps subnormal numbers."""
+
+    def __init__(self, block: Block):
+        self._block = block
+
+    def __call__(self, X, out: np.ndarray | None = None) -> np.ndarray:
+        with compiled.keep_subnormals():
+            return self._block(X) if out is None else self._block(X, out=out)
+
+
+def as_rows(X: Any) -> Any:
     """X as a floating array, or as a CSR matrix without duplicate entries, as norms and distances need it.
 
-    Rows in a file stay there; blocks that are read from it have these forms.
+    Its arrays are native, as compiled code needs them; those that are so already are not copied. Rows in a file stay
+    there; blocks that are read from it have these forms.
     """
     if isinstance(X, StoredRows):
         return X
     if not sparse.issparse(X):
-        X = np.asarray(X)
+        X = compiled.as_native(np.asarray(X))
         return X if np.issubdtype(X.dtype, np.floating) else X.astype(np.float64)
     X = X.tocsr() if np.issubdtype(X.dtype, np.floating) else X.tocsr().astype(np.float64)
+    arrays = X.data, X.indices, X.indptr
+    if any(compiled.as_native(array) is not array for array in arrays):
+        X = type(X)(tuple(map(compiled.as_native, arrays)), shape=X.shape)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -112,6 +151,6 @@ def into(out: np.ndarray | None, result: np.ndarray) -> np.ndarray:
 
 def room(shape: tuple[int, int], dtype: np.dtype, out: np.ndarray | None) -> np.ndarray:
     """Where compiled code writes numbers of this precision: `out` itself, if it will do."""
-    if out is not None and out.dtype == dtype and out.flags.c_contiguous:
+    if out is not None and out.dtype == dtype and compiled.can_read(out):
         return out
     return np.empty(shape, dtype)

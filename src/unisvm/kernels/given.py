@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from unisvm import compiled
 from unisvm.kernels.base import Kernel, as_rows, into
 
 
@@ -70,7 +71,8 @@ class Function(Kernel):
 
     def against(self, Z):
         def block(X, out=None):
-            matrix = np.asarray(self.function(X, Z, **(self.params or {})))
+            with compiled.keep_subnormals():
+                matrix = np.asarray(self.function(X, Z, **(self.params or {})))
             if matrix.shape != (X.shape[0], Z.shape[0]):
                 raise ValueError(
                     f"The kernel function must return a matrix with a row for each row of its first argument and a "
@@ -78,7 +80,7 @@ class Function(Kernel):
                 )
             if not np.isfinite(matrix).all():
                 raise ValueError("The kernel function returned NaN or infinity.")
-            return into(out, matrix.astype(X.dtype, copy=False))
+            return into(out, compiled.as_native(matrix.astype(X.dtype, copy=False)))
 
         return block
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
@@ -12,6 +10,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 from unisvm import compiled
 from unisvm.kernels.base import Kernel, decay, into, inverse, room
 from unisvm.kernels.points import Points
+from unisvm.parallel import cached_property
 
 
 class Laplacian(Kernel):

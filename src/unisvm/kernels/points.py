@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
 from unisvm import compiled
 from unisvm.kernels.base import into, room
+from unisvm.parallel import cached_property
 
 
 class Points:

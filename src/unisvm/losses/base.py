@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from unisvm._checks import check_number
+from unisvm.compiled import keep_subnormals
 
 CLASSIFICATION = "classification"
 REGRESSION = "regression"
 TASKS = (CLASSIFICATION, REGRESSION)
+# where a loss is looked at for its symmetry
+_SIZES = np.geomspace(1e-2, 1e3, 51)
 
 
 class Form(NamedTuple):
@@ -42,6 +46,8 @@ class Loss(BaseEstimator, ABC):
         Whether ψ(u) = A u², which needs no iteration.
     has_jumps : bool
         Whether ψ' jumps, as it does where a loss is cut off.
+    is_symmetric : bool
+        Whether ψ(−u) = ψ(u), so that a regression aims at the middle of its targets.
     seeds_nonconvex : bool
         Whether its solutions are good starts for nonconvex losses of labels.
     tasks : frozenset of {"classification", "regression"}
@@ -76,6 +82,10 @@ class Loss(BaseEstimator, ABC):
         return np.inf
 
     @property
+    def is_symmetric(self) -> bool:
+        return np.allclose(self.value(_SIZES), self.value(-_SIZES))
+
+    @property
     def form(self) -> Form | None:
         return None
 
@@ -97,20 +107,24 @@ class Loss(BaseEstimator, ABC):
 
     def value(self, u: Any) -> np.ndarray:
         """ψ(u), elementwise, in the precision of u."""
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore"), self._subnormals():
             return self._value(_as_floating(u))
 
     def derivative(self, u: Any) -> np.ndarray:
         """ψ'(u), elementwise, in the precision of u; 0 where a truncated loss has its kink."""
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore"), self._subnormals():
             return self._derivative(_as_floating(u))
 
     def value_and_derivative(self, u: Any) -> tuple[np.ndarray, np.ndarray]:
         """ψ(u) and ψ'(u) in one go."""
         u = _as_floating(u)
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore"), self._subnormals():
             # writing in place needs an array
             return self._value_and_derivative(u) if u.ndim else (self._value(u), self._derivative(u))
+
+    def _subnormals(self) -> AbstractContextManager[None]:
+        """A loss without a form is the user's own, whose functions keep subnormal numbers."""
+        return keep_subnormals() if type(self).form is Loss.form else nullcontext()
 
     def validate(self) -> Loss:
         """Raise when a parameter is out of range; return the loss itself.
@@ -134,10 +148,12 @@ def _as_floating(u: Any) -> np.ndarray:
     return u if u.dtype.kind == "f" else u.astype(np.float64)
 
 
-POSITIVE = (0.0, np.inf, False)
-NON_NEGATIVE = (0.0, np.inf, True)
+# residuals are in units of 1, and beyond these bounds losses overflow or vanish
+_LEAST, _MOST = 1e-15, 1e15
+POSITIVE = (_LEAST, _MOST, True)
+NON_NEGATIVE = (0.0, _MOST, True)
 FRACTION = (0.0, 1.0, False)
-AT_LEAST_TWO = (2.0, np.inf, True)
+AT_LEAST_TWO = (2.0, 100.0, True)
 BOTH = frozenset(TASKS)
 ONLY_CLASSIFICATION = frozenset({CLASSIFICATION})
 ONLY_REGRESSION = frozenset({REGRESSION})

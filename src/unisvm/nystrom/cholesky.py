@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from unisvm.kernels import Kernel
+from unisvm.nystrom.kernel_checks import check_diagonal, check_finite, check_remainder
 from unisvm.parallel import run
 from unisvm.rows import RowStore
 
@@ -48,8 +49,11 @@ class PartialCholesky:
         self._vectors = rows.take(candidates)
         self._points = candidates if kernel.points_are_indices else self._vectors
         diagonal = rows.diagonal(kernel, candidates) if kernel.points_are_indices else kernel.diagonal(self._vectors)
+        check_diagonal(kernel, diagonal, rows.row_indices(candidates))
         # below this a pivot is rounding error
-        self.floor = 10 * np.finfo(rows.dtype).eps * max(diagonal.max(initial=0.0), 0.0)
+        self._largest = float(diagonal.max())
+        self.floor = 10 * np.finfo(rows.dtype).eps * self._largest
+        self._is_indefinite = False
         self.residual = np.where(diagonal > self.floor, diagonal, 0.0)
         self.weights = weights
         self.pivots: list[int] = []
@@ -75,6 +79,7 @@ class PartialCholesky:
             return False
         drawn_with = self.residual[positions]
         matrix = self.entries(positions).astype(np.float64)
+        check_finite(self._kernel, matrix)
         independent, factor = self._eliminate(
             matrix, positions, lambda i, left: rng is None or rng.uniform() * drawn_with[i] < left
         )
@@ -84,12 +89,15 @@ class PartialCholesky:
         squares = new**2
         trace = float(self.weights @ self.residual)
         left = trace - np.cumsum(squares @ self.weights)
+        check_finite(self._kernel, left)
         met = np.flatnonzero(left <= tol * self._trace * self._share_of_others(positions[independent]))
         room = len(self._factor) - len(self.pivots)
         count = min(len(new), room, met[0] + 1 if len(met) else len(new))
         self._factor[len(self.pivots) : len(self.pivots) + count] = new[:count]
         self.pivots.extend(positions[independent[:count]].tolist())
         self.residual -= squares[:count].sum(axis=0, dtype=np.float64)
+        if not self._is_indefinite:
+            self._is_indefinite = check_remainder(self._kernel, self.residual, self._largest)
         self.residual[self.residual < self.floor] = 0.0
         self.residual[self.pivots] = 0.0
         return len(met) > 0 or count == room

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigvalsh, solve_triangular
+from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from unisvm.kernels import Kernel
+from unisvm.nystrom.kernel_checks import check_finite, check_positive_semidefinite
 from unisvm.parallel import blas_threads, single_thread_if_small
 
 # Pivots of K(B, B) below this share of its largest entry are not told from rounding error in the features.
 _LEAST_PIVOT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-13}
-_CHECKED_FOR_SIGN = 500
 # rows and columns that are whitened at a time
 _WHITENED_ROWS, _PANEL = 512, 128
 
@@ -45,6 +44,7 @@ class FeatureMap:
     """
 
     def __init__(self, kernel: Kernel, points: Any, matrix: np.ndarray, dtype: np.dtype):
+        check_finite(kernel, matrix)
         if not kernel.is_psd:
             check_positive_semidefinite(matrix, refuse=kernel.refuses_indefinite)
         largest = matrix.diagonal().max(initial=0.0)
@@ -122,18 +122,3 @@ class Whitener:
                 part -= np.dot(rows[:, : panel.start], before)
                 part[...] = np.dot(part, inverse)
         return values
-
-
-def check_positive_semidefinite(matrix: np.ndarray, *, refuse: bool) -> None:
-    """Raise, or warn, when a kernel matrix clearly has negative eigenvalues. At most 500 rows are looked at."""
-    part = matrix[:_CHECKED_FOR_SIGN, :_CHECKED_FOR_SIGN]
-    eigenvalues = eigvalsh((part + part.T) / 2)
-    if eigenvalues[0] >= -1e-5 * max(abs(eigenvalues[-1]), np.finfo(float).tiny):
-        return
-    message = (
-        f"The kernel matrix is not positive semidefinite: among {len(part)} rows its smallest eigenvalue is "
-        f"{eigenvalues[0]:.3g}, its largest {eigenvalues[-1]:.3g}."
-    )
-    if refuse:
-        raise ValueError(f"{message} Clip its negative eigenvalues, or use another kernel.")
-    warnings.warn(f"{message} Its negative part is left out.", UserWarning, stacklevel=2)

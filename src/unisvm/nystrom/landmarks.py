@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 
 from unisvm._checks import one_of
 from unisvm.kernels import Kernel
+from unisvm.kernels.base import as_rows
 from unisvm.nystrom.cholesky import PartialCholesky
 from unisvm.parallel import blas_threads
 from unisvm.rows import RowStore
@@ -164,7 +165,7 @@ class Landmarks(NamedTuple):
         if array.ndim != 2 or kernel.points_are_indices:
             kinds = "row indices (1-D integers)" + ("" if kernel.points_are_indices else " or points (2-D)")
             raise ValueError(f"{_EXPECTED} {kinds}; got an array of shape {array.shape} and type {array.dtype}.")
-        points = check_array(array, accept_sparse="csr", dtype=rows.dtype, input_name="landmarks")
+        points = as_rows(check_array(array, accept_sparse="csr", dtype=rows.dtype, input_name="landmarks"))
         if points.shape[1] != rows.n_features:
             raise ValueError(f"The landmarks have {points.shape[1]} columns, but X has {rows.n_features}.")
         return cls(None, None, points, points)

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from scipy import sparse
 
+from unisvm.compiled import as_native
+
 _READ_AT_ONCE = 2**24
 # Around a page that is read the system may map a large one of 2 MB: so many that are far apart are read at a time.
 _FAR_APART = 8
@@ -74,7 +76,7 @@ class MappedArray:
             # columns that follow each other in the file are far apart as well
             groups = range(0, part.shape[1], _FAR_APART)
             return np.concatenate([self._copy(part[:, j : j + _FAR_APART], chosen) for j in groups], axis=1)
-        copy = np.array(part[chosen], dtype=self._dtype, order="C")
+        copy = as_native(np.array(part[chosen], dtype=self._dtype, order="C"))
         if self._pages is not None:
             self._pages.give_back(part)
         return copy

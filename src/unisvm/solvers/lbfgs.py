@@ -26,6 +26,9 @@ _SUFFICIENT_DECREASE = 1e-4
 # Where the slope of the loss jumps, an estimate of what is left says little about what lies behind the next jump: on
 # Adult, fits that trusted it ended up to eight times further above the minimum than tol allows.
 _CAUTION = 0.1
+# Decreases are relative to the objective, or to this share of the cost of a residual of one unit where that is more: of
+# a column whose targets are all +1 the objective falls for ever, as the intercept rises.
+_LEAST_VALUE = 1e-6
 _REJECTIONS_BEFORE_RESTART = 3
 _REJECTIONS_BEFORE_STOP = 12
 
@@ -131,9 +134,10 @@ class BatchedLBFGS(Iteration):
         self._move(self._evaluate(self.z + self.length * self.direction))
 
     def converged(self, tol: float) -> np.ndarray:
-        bar = tol * self._caution[self.columns]
-        done = self.stationarity <= bar
-        return np.asarray(done & (self.remaining <= bar * np.minimum(self.value, self._unit_costs[self.columns])))
+        bar, unit_costs = tol * self._caution[self.columns], self._unit_costs[self.columns]
+        least = _LEAST_VALUE * unit_costs
+        done = self.stationarity * self.value <= bar * np.maximum(self.value, least)
+        return np.asarray(done & (self.remaining <= bar * np.maximum(np.minimum(self.value, unit_costs), least)))
 
     def stalled(self) -> np.ndarray:
         return self.rejections >= _REJECTIONS_BEFORE_STOP
