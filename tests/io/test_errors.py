@@ -40,6 +40,9 @@ BROKEN = {
     "huge": ("1 99999999999:2", "too large"),
     "nan": ("1 1:nan", "NaN or infinite"),
     "inf": ("1 1:1e999", "NaN or infinite"),
+    "label nan": ("nan 1:2", "label is NaN or infinite"),
+    "carriage return": ("1 1:2\r0 1:3", "carriage return .CR."),
+    "carriage return in a comment": ("1 1:2 # a\r0 1:3", "carriage return .CR."),
     "binary": ("\x93NUMPY\x01", "could not convert"),
 }
 
@@ -51,7 +54,8 @@ def test_broken_line(tmp_path, model, monkeypatch, line, reason, before, chunk):
     monkeypatch.setattr(libsvm, "_CHUNK_BYTES", chunk)
     lines = GOOD.splitlines()
     path = tmp_path / "broken.svm"
-    path.write_text("# comment\n\n" + "\n".join([*lines[:before], line, *lines[before:]]) + "\n", encoding="utf-8")
+    text = "# comment\n\n" + "\n".join([*lines[:before], line, *lines[before:]]) + "\n"
+    path.write_text(text, encoding="utf-8", newline="")
     with pytest.raises(ValueError, match=reason) as caught:
         model.fit(path)
     assert str(caught.value).startswith(f"{path}, line {before + 3}: ")
@@ -62,6 +66,18 @@ def test_no_lines(tmp_path, model, text):
     (tmp_path / "empty.svm").write_text(text)
     with pytest.raises(ValueError, match=r"empty.svm has no rows"):
         model.fit(tmp_path / "empty.svm")
+
+
+@pytest.mark.parametrize("chunk", [50, 2**22])
+@pytest.mark.parametrize("start", ["", "# comment\r", "1 1:2 # comment\r"])
+def test_lines_that_end_in_a_carriage_return(tmp_path, model, monkeypatch, chunk, start):
+    monkeypatch.setattr(libsvm, "_CHUNK_BYTES", chunk)
+    path = tmp_path / "mac.svm"
+    path.write_text(start + GOOD, newline="\r")
+    with pytest.raises(ValueError, match=r"mac.svm, line 1: .* \(CR\) .* end the lines with LF or CRLF"):
+        model.fit(path)
+    path.write_text(GOOD, newline="\r\n")
+    assert model.fit(path).n_features_in_ == 3
 
 
 def test_cut_off_archive(tmp_path, model):

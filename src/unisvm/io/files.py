@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from unisvm.io import libsvm, parquet
+from unisvm.io.reading import reading
 from unisvm.rows.mapped import DenseRows, Pages, StoredRows
 
 # surely not the text of LIBSVM, whose files have all kinds of suffixes
@@ -46,7 +48,12 @@ def stored(X) -> StoredRows | None:
 
 
 def open_rows(
-    given: str | os.PathLike, y: Any = None, *, scratch_dir=None, expected: Expected | None = None
+    given: str | os.PathLike,
+    y: Any = None,
+    *,
+    scratch_dir=None,
+    expected: Expected | None = None,
+    check_columns: Callable[[int], None] | None = None,
 ) -> tuple[StoredRows, Any]:
     """The rows of a file or folder, and their targets.
 
@@ -59,6 +66,8 @@ def open_rows(
         The folder for scratch files; the system's folder for temporary files when None.
     expected : Expected, optional
         Columns that the rows must have; when given, there are no targets.
+    check_columns : callable, optional
+        Raises MemoryError for more columns than a fit has memory for.
     """
     path = Path(given)
     if not path.exists():
@@ -75,7 +84,7 @@ def open_rows(
         raise ValueError(f"{path}: files of this kind are not read. Give {_READ}.")
     if expected is not None:
         return libsvm.read(path, scratch_dir, expected.n_features, expected.index_base)[0], None
-    rows, labels = libsvm.read(path, scratch_dir)
+    rows, labels = libsvm.read(path, scratch_dir, check_columns=check_columns)
     return rows, labels if y is None else y
 
 
@@ -88,11 +97,11 @@ def open_targets(y):
         raise ValueError(f"y must be an array, the path of a .npy file, or a column of a Parquet file; got {str(y)!r}.")
     if not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
-    return _array(path, None)
+    return np.array(_mapped(path))
 
 
 def _matrix(path: Path) -> np.ndarray:
-    array = _array(path, "r")
+    array = _mapped(path)
     if array.ndim != 2:
         raise ValueError(f"{path}: X must have two dimensions, rows and columns; its shape is {array.shape}.")
     if array.dtype.kind not in "biuf":
@@ -100,8 +109,7 @@ def _matrix(path: Path) -> np.ndarray:
     return array
 
 
-def _array(path: Path, mode) -> np.ndarray:
-    try:
-        return np.load(path, mmap_mode=mode, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path} is no .npy file of numbers or text: {error}") from error
+def _mapped(path: Path) -> np.ndarray:
+    """The array in a .npy file. Mapping it takes no memory, whatever shape the file claims to have."""
+    with reading(path, ".npy file of numbers or text"):
+        return np.lib.format.open_memmap(path, mode="r")

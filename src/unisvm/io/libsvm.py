@@ -8,6 +8,7 @@ import io
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,7 +29,11 @@ class _Refused(ValueError):
 
 
 def read(
-    path: Path, scratch_dir, n_features: int | None = None, index_base: int | None = None
+    path: Path,
+    scratch_dir,
+    n_features: int | None = None,
+    index_base: int | None = None,
+    check_columns: Callable[[int], None] | None = None,
 ) -> tuple[SparseRows, np.ndarray]:
     """The rows, in scratch files, and the labels, in memory.
 
@@ -40,23 +45,14 @@ def read(
         How many columns a model knows; the labels are passed over then. When None, as many as the largest index says.
     index_base : {0, 1}, optional
         The index of the first column. When None it is 0 if that index occurs, else 1, as in scikit-learn.
+    check_columns : callable, optional
+        Raises MemoryError for more columns than a fit has memory for.
     """
     what = f"The rows of {path}"
-    # as long as the base is not known, the indices may count from 1
-    largest = None if n_features is None else n_features - 1 + (1 if index_base is None else index_base)
     labels: list[np.ndarray] = []
     least, most, n_rows, n_entries = np.inf, -1, 0, 0
 
-    def parse(text: bytes):
-        X, y = load_svmlight_file(io.BytesIO(text), zero_based=True)
-        if not np.isfinite(X.data).all():
-            raise _Refused("it has a value that is NaN or infinite")
-        if X.nnz and index_base == 1 and X.indices.min() == 0:
-            raise _Refused("it has the index 0, but in the file of the fit indices count from 1")
-        if X.nnz and largest is not None and X.indices.max() > largest:
-            raise _Refused(f"it has the index {X.indices.max()}, but the model was fitted on {n_features} features")
-        return X, y
-
+    parse = partial(_parse, n_features=n_features, index_base=index_base, check_columns=check_columns)
     with ExitStack() as stack:
         entries, indices, bounds = (
             stack.enter_context(closing(Appended(dtype, scratch_dir, what)))
@@ -86,6 +82,33 @@ def read(
     return rows, np.concatenate([np.empty(0), *labels])
 
 
+def _parse(
+    text: bytes, n_features: int | None, index_base: int | None, check_columns: Callable[[int], None] | None
+) -> tuple[Any, np.ndarray]:
+    """Rows and labels of some lines. Raises ValueError for what `read` may not use; its parameters are those."""
+    if text.count(b"\r") > text.count(b"\r\n"):
+        raise _Refused("it has a carriage return (CR) without a line feed (LF): end the lines with LF or CRLF")
+    X, y = load_svmlight_file(io.BytesIO(text), zero_based=True)
+    if not np.isfinite(X.data).all():
+        raise _Refused("it has a value that is NaN or infinite")
+    if n_features is None and not np.isfinite(y).all():
+        raise _Refused("its label is NaN or infinite")
+    if X.nnz == 0:
+        return X, y
+    most = int(X.indices.max())
+    if index_base == 1 and X.indices.min() == 0:
+        raise _Refused("it has the index 0, but in the file of the fit indices count from 1")
+    # as long as the base is not known, the indices may count from 1
+    if n_features is not None and most > n_features - 1 + (1 if index_base is None else index_base):
+        raise _Refused(f"it has the index {most}, but the model was fitted on {n_features} features")
+    if check_columns is not None:
+        try:
+            check_columns(most)
+        except MemoryError as error:
+            raise _Refused(f"it has the index {most}, and {str(error).removesuffix('.')}") from None
+    return X, y
+
+
 def _parsed(path: Path, parse: Callable[[bytes], Any]) -> Iterator[Any]:
     """Results of `parse` for each chunk of lines."""
     n_lines = 0
@@ -94,7 +117,7 @@ def _parsed(path: Path, parse: Callable[[bytes], Any]) -> Iterator[Any]:
             try:
                 yield parse(text)
             except (ValueError, OverflowError):
-                _tell_line(path, text.splitlines(keepends=True), n_lines, parse)
+                _tell_line(path, io.BytesIO(text).readlines(), n_lines, parse)
                 raise
             n_lines += text.count(b"\n")
 
@@ -117,6 +140,9 @@ def _chunks(path: Path, file: BinaryIO) -> Iterator[bytes]:
             rest = text[end:]
         else:
             rest += text
+            if b"\r" in rest[:-1]:
+                # no line that is read has one within: there is no need to look for its end
+                break
     if rest:
         yield rest
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from unisvm._checks import one_of
+from unisvm.io.reading import reading
 from unisvm.rows.mapped import DenseRows, Pages
 from unisvm.rows.scratch import Scratch
 
 SUFFIXES = (".parquet", ".pq")
 
+_KIND = "Parquet file"
 _BLOCK_BYTES = 2**23
 # Columns are read through buffers of this size, rather than whole parts of them at once. What is unpacked of a column
 # takes some megabytes beside, so that few are read at a time.
@@ -31,62 +34,90 @@ def read(path: Path, y: Any, scratch_dir, names: list[str] | None = None) -> tup
         The name of the targets' column; whatever else it is, it is given back.
     scratch_dir : str or Path or None
     names : list of str, optional
-        The columns to read; all but `y` when None.
+        The columns to read; when None all but `y` and the index of a pandas table.
     """
     pq = _pyarrow()
-    paths = _files(path)
-    schemas, n_rows = [], 0
-    for part in paths:
-        with _opened(pq, part) as file:
-            schemas.append(file.schema_arrow)
-            n_rows += file.metadata.num_rows
-    target = _target(y, schemas[0].names, path)
-    columns = [name for name in schemas[0].names if name != target] if names is None else names
-    for part, schema in zip(paths, schemas, strict=True):
-        _check_names(part, schema.names, columns, target, paths[0], strict=names is None)
+    parts = [_open_part(pq, part) for part in _files(path)]
+    n_rows, first = sum(part.n_rows for part in parts), parts[0]
+    target = _target(y, first.schema.names, path)
+    columns = [name for name in first.schema.names if name != target and name not in first.index_columns]
+    if names is not None:
+        columns = names
+    for part in parts:
+        _check_names(part, columns, target, first.path, strict=names is None)
     if n_rows == 0:
         raise ValueError(f"{path} has no rows.")
     if not columns:
         raise ValueError(f"{path} has no columns for X.")
     if target is None and isinstance(y, np.ndarray | list | tuple) and len(y) != n_rows:
         raise ValueError(f"{path} has {n_rows} rows, but y has {len(y)}.")
-    single = [
-        _is_single(part, schema.field(name)) for part, schema in zip(paths, schemas, strict=True) for name in columns
-    ]
+    single = [_is_single(part.path, part.schema.field(name)) for part in parts for name in columns]
     dtype = np.dtype(np.float32 if all(single) else np.float64)
 
     scratch = Scratch((n_rows, len(columns)), dtype, scratch_dir, f"The rows of {path}", "")
-    targets = _copy(pq, paths, columns, target, scratch)
+    targets = _copy(pq, parts, columns, target, scratch)
     return DenseRows(scratch.mapped(), columns, is_finite=True), y if target is None else np.concatenate(targets)
 
 
-def _copy(pq: Any, paths: list[Path], columns: list[str], target: str | None, scratch: Scratch) -> list[np.ndarray]:
+def _copy(pq: Any, parts: list[_Part], columns: list[str], target: str | None, scratch: Scratch) -> list[np.ndarray]:
     """Targets, block by block; the other columns of all files are copied to the scratch file."""
     matrix = scratch.mapped(writeable=True)
     pages = Pages.of(matrix)
     length = int(np.clip(_BLOCK_BYTES // (8 * len(columns)), 1, 2**16))
     targets: list[np.ndarray] = []
     start = 0
-    for part in paths:
+    for part in parts:
         for first in range(0, len(columns), _COLUMNS_AT_ONCE):
             group = columns[first : first + _COLUMNS_AT_ONCE]
             label = target if first == 0 else None
             low = start
-            with _opened(pq, part) as file:
-                wanted = group if label is None else [*group, label]
-                for batch in file.iter_batches(length, columns=wanted, use_threads=False):
-                    block = np.empty((batch.num_rows, len(group)), scratch.dtype)
-                    for j, name in enumerate(group):
-                        block[:, j] = _values(part, batch, name)
-                    _check_finite(part, block, group, low - start)
-                    matrix[low : low + len(block), first : first + len(group)] = block
-                    if pages is not None:
-                        pages.give_back(matrix[low : low + len(block)])
-                    low += len(block)
-                    if label is not None and len(block):
-                        targets.append(_labels(_values(part, batch, label)))
-        start = low
+            for batch in _batches(pq, part, group if label is None else [*group, label], length):
+                block = np.empty((batch.num_rows, len(group)), scratch.dtype)
+                for j, name in enumerate(group):
+                    block[:, j] = _values(part.path, batch, name)
+                _check_finite(part.path, block, group, low - start)
+                matrix[low : low + len(block), first : first + len(group)] = block
+                if pages is not None:
+                    pages.give_back(matrix[low : low + len(block)])
+                low += len(block)
+                if label is not None and len(block):
+                    targets.append(_labels(_values(part.path, batch, label)))
+        start += part.n_rows
     return targets
+
+
+class _Part(NamedTuple):
+    """A file: its columns, the names of those that are the index of a pandas table, and its number of rows."""
+
+    path: Path
+    schema: Any
+    index_columns: set[str]
+    n_rows: int
+
+
+def _open_part(pq: Any, path: Path) -> _Part:
+    with reading(path, _KIND), pq.ParquetFile(path) as file:
+        schema, metadata = file.schema_arrow, file.metadata
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        # a dictionary stands for rows that are counted
+        names = {name for name in index if isinstance(name, str)}
+        groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        if min(groups, default=0) < 0 or sum(groups) != metadata.num_rows:
+            raise ValueError(f"its parts have {groups} rows, all of them {metadata.num_rows}")
+    return _Part(path, schema, names, metadata.num_rows)
+
+
+def _batches(pq: Any, part: _Part, columns: list[str], length: int) -> Iterator[Any]:
+    """Some columns of a file, so many rows at a time."""
+    left = part.n_rows
+    with reading(part.path, _KIND), pq.ParquetFile(part.path, buffer_size=_BUFFER_BYTES) as file:
+        for batch in file.iter_batches(length, columns=columns, use_threads=False):
+            left -= batch.num_rows
+            if left < 0:
+                break
+            yield batch
+        if left != 0:
+            raise ValueError(f"its columns do not have the {part.n_rows} rows that it says it has")
 
 
 def _pyarrow():
@@ -112,15 +143,6 @@ def _files(path: Path) -> list[Path]:
     return sorted(inside)
 
 
-def _opened(pq, path: Path):
-    from pyarrow import ArrowException
-
-    try:
-        return pq.ParquetFile(path, buffer_size=_BUFFER_BYTES)
-    except ArrowException as error:
-        raise ValueError(f"{path} is no Parquet file: {error}") from error
-
-
 def _target(y: Any, names: list[str], path: Path) -> str | None:
     """The name of the targets' column, if `y` is one and not the path of a file."""
     if not isinstance(y, str) or (y not in names and y.lower().endswith(".npy")):
@@ -128,16 +150,15 @@ def _target(y: Any, names: list[str], path: Path) -> str | None:
     return one_of(f"column of {path}", y, names)
 
 
-def _check_names(
-    path: Path, names: list[str], columns: list[str], target: str | None, first: Path, *, strict: bool
-) -> None:
+def _check_names(part: _Part, columns: list[str], target: str | None, first: Path, *, strict: bool) -> None:
     """Raise when a file does not have the columns that it must have."""
+    path, names = part.path, part.schema.names
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"{path} has more than one column of the name {twice[0]!r}.")
     wanted = columns if target is None else [*columns, target]
     missing = [name for name in wanted if name not in names]
-    further = [name for name in names if name not in wanted] if strict else []
+    further = [name for name in names if name not in wanted and name not in part.index_columns] if strict else []
     if not (missing or further):
         return
     whose = f"those of {first}" if strict else "those that the model was fitted on"
@@ -166,11 +187,12 @@ def _values(path: Path, batch, name: str) -> np.ndarray:
     column = batch.column(batch.schema.get_field_index(name))
     if column.null_count:
         raise ValueError(f"{path}: the column {name!r} has nulls. Fill them in, or leave such rows or the column out.")
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if types.is_decimal(column.type):
-        column = column.cast("float64")
-    return column.to_numpy(zero_copy_only=False)
+    with reading(path, _KIND):
+        if types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if types.is_decimal(column.type):
+            column = column.cast("float64")
+        return column.to_numpy(zero_copy_only=False)
 
 
 def _check_finite(path: Path, block: np.ndarray, columns: list[str], low: int) -> None:
