@@ -25,8 +25,10 @@ def blas():
 
 def test_count_threads():
     assert count_threads(1) == 1
-    assert count_threads(3) == 3
     assert count_threads(-1) == cpu_count()
+    # more threads than processors would only wait for each other
+    for n_jobs in (2, 3, 64, 100_000):
+        assert count_threads(n_jobs) == min(n_jobs, cpu_count())
     # None follows the matrix products' own setting
     with threadpool_limits(1, user_api="blas"):
         assert count_threads(None) == 1
@@ -159,9 +161,168 @@ def test_the_number_of_threads_does_not_change_the_answer(small_blocks):
     rng = np.random.RandomState(0)
     X = rng.randn(400, 3)
     y = (X[:, 0] > 0).astype(int)
-    one, two = (UniSVMClassifier(rank=30, n_jobs=n, tol=1e-8, random_state=0).fit(X, y) for n in (1, 2))
+    one, two = (UniSVMClassifier(C=1.0, rank=30, n_jobs=n, tol=1e-8, random_state=0).fit(X, y) for n in (1, 2))
     np.testing.assert_array_equal(one.landmarks_, two.landmarks_)
     np.testing.assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-3)
+
+
+# ---------------------------------------------------------------------- how many threads there are
+
+COUNTS = """
+import threading
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+from joblib import cpu_count
+from unisvm import UniSVMClassifier, UniSVMClassifierCV, parallel
+
+def fit(n_jobs):
+    model = UniSVMClassifier(rank=20, C=1.0, n_jobs=n_jobs, random_state=0).fit(X, y)
+    return model.decision_function(X)
+
+def n_helpers():
+    return sum(thread.name.startswith("unisvm-") for thread in threading.enumerate())
+
+def n_threads():
+    # with those of BLAS
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("Threads:"))
+
+rng = np.random.RandomState(0)
+X = rng.randn(3000, 4)
+y = X[:, 0] * X[:, 1] > 0
+expected = fit(-1)
+UniSVMClassifierCV(Cs=2, gammas=2, cv=2, rank=20, n_jobs=-1, random_state=0).fit(X[:300], y[:300])
+before, helpers = n_threads(), n_helpers()
+assert helpers <= cpu_count() - 1
+for n_jobs in (2, 3, 5, 64, 100_000):
+    decision = fit(n_jobs)
+    assert n_jobs < cpu_count() or (decision == expected).all()
+    UniSVMClassifierCV(Cs=2, gammas=2, cv=2, rank=20, n_jobs=n_jobs, random_state=0).fit(X[:300], y[:300])
+    assert n_helpers() == helpers
+assert n_threads() <= before
+with ThreadPoolExecutor(8) as pool:
+    list(pool.map(fit, [2, 3, 64] * 4))
+assert n_helpers() == helpers
+# one caller and one helper are all that two tasks have a use for
+parallel._helpers.reset()
+started = threading.active_count()
+parallel.run([int] * 2, 50)
+parallel.run([int] * 50, 2)
+assert threading.active_count() == started + 1
+parallel.run([int] * 50, 4)
+assert threading.active_count() == started + 3
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the system does not tell of its threads")
+def test_there_are_no_more_threads_than_processors():
+    ended = subprocess.run([sys.executable, "-c", COUNTS], timeout=120, capture_output=True, text=True)
+    assert (ended.stderr, ended.returncode) == ("", 0)
+
+
+# ---------------------------------------------------------------------- forks
+
+BESIDE_FITS = """
+import os, signal
+from threading import Thread
+from time import sleep
+import numpy as np
+from unisvm import UniSVMClassifier
+
+rng = np.random.RandomState(0)
+X = rng.randn(200, 4)
+y = X[:, 0] > 0
+
+def fit():
+    return UniSVMClassifier(rank=20, C=1.0, n_jobs=2, random_state=0).fit(X, y).decision_function(X)
+
+def fit_in_a_loop():
+    while True:
+        fit()
+
+expected = fit()
+Thread(target=fit_in_a_loop, daemon=True).start()
+for _ in range(20):
+    sleep(0.01)
+    child = os.fork()
+    if child == 0:
+        # ends a child that hangs
+        signal.alarm(30)
+        os._exit(not np.allclose(fit(), expected))
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+HELD = """
+import os, signal
+from threading import Event, Thread
+from threadpoolctl import threadpool_info, threadpool_limits
+from unisvm import parallel
+
+def blas():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+def forked(check):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        os._exit(not check())
+    assert os.waitpid(child, 0)[1] == 0
+
+def beside(work, check):
+    # fork while another thread is in the midst of this work
+    arrived, go_on = Event(), Event()
+    thread = Thread(target=work, args=(lambda: arrived.set() or go_on.wait(),))
+    thread.start()
+    arrived.wait()
+    forked(check)
+    go_on.set()
+    thread.join()
+
+def limited():
+    with parallel.blas_threads(1):
+        inside = blas()
+    return inside == {1} and blas() == {2} and parallel._limit.current is None
+
+class Computed:
+    def __init__(self, wait):
+        self.wait = wait
+
+    @parallel.cached_property
+    def number(self):
+        self.wait()
+        return 1
+
+def in_a_block(wait):
+    with parallel.blas_threads(1):
+        wait()
+
+def holding(lock):
+    def work(wait):
+        with lock:
+            wait()
+    return work
+
+threadpool_limits(2, user_api="blas")
+parallel.run([int] * 4, 2)
+beside(in_a_block, lambda: blas() == {2} and limited())
+beside(holding(parallel._limit._lock), limited)
+beside(holding(parallel._helpers._starting), lambda: parallel.run([int] * 4, 3) == [0] * 4)
+beside(lambda wait: Computed(wait).number, lambda: Computed(int).number == 1)
+with parallel.blas_threads(1):
+    # the block is that of the thread that goes on in the child
+    forked(lambda: parallel._limit.current == 1 and blas() == {1})
+assert limited()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.parametrize("program", [BESIDE_FITS, HELD], ids=["fits", "locks"])
+def test_a_child_that_was_forked_beside_a_fit_does_not_hang(program):
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"} if program is BESIDE_FITS else None
+    ended = subprocess.run(
+        [sys.executable, "-c", program], timeout=120, capture_output=True, text=True, env=environment
+    )
+    assert (ended.stderr, ended.returncode) == ("", 0)
 
 
 # ---------------------------------------------------------------------- Ctrl-C
@@ -200,7 +361,6 @@ def test_leaves_nothing_and_ends_soon(tmp_path, after):
 
 THREADS = """
 import random, signal
-from functools import cache
 from threading import Thread
 from time import sleep
 from unisvm import parallel
@@ -229,7 +389,7 @@ Thread(target=spin, daemon=True).start()
 for _ in range(100):
     # helpers are started anew, and the former ones stay
     kept.append(parallel._helpers)
-    parallel._helpers = cache(parallel._Helpers)
+    parallel._helpers = parallel._Helpers()
     try:
         signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 1e-2))
         parallel.run([task] * 4, 2)

@@ -1,7 +1,8 @@
-"""Threads over blocks of rows, limits on the threads of BLAS, and cancellation."""
+"""Threads over blocks of rows, limits on the threads of BLAS, cancellation, and nothing locked after a fork."""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -9,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, partial
 from itertools import pairwise
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Lock, Thread, get_ident
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,10 +35,12 @@ def _blas() -> list[Any]:
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Number of threads for `n_jobs`; None means as many as BLAS is set to use."""
-    if n_jobs is not None:
-        return effective_n_jobs(n_jobs)
-    return min(max((library.num_threads for library in _blas()), default=1), cpu_count())
+    """Number of threads for `n_jobs`, at most one a processor; None means as many as BLAS is set to use."""
+    if n_jobs is None:
+        n_threads = max((library.num_threads for library in _blas()), default=1)
+    else:
+        n_threads = effective_n_jobs(n_jobs)
+    return min(n_threads, cpu_count())
 
 
 class _BlasLimit:
@@ -49,29 +52,41 @@ class _BlasLimit:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._limits: dict[object, int] = {}
+        #: by the thread of a block, and an object of its own
+        self._limits: dict[tuple[int, object], int] = {}
+        #: numbers to restore; none outside of all blocks
         self._found: list[int] = []
         #: limit in force; None outside of all blocks
         self.current: int | None = None
 
-    def enter(self, n_threads: int) -> object:
+    def enter(self, n_threads: int) -> tuple[int, object]:
         with self._lock:
-            if not self._limits:
+            if not self._found:
                 self._found = [library.num_threads for library in _blas()]
-            key = object()
+            key = get_ident(), object()
             self._limits[key] = n_threads
             self._apply()
             return key
 
-    def leave(self, key: object) -> None:
+    def leave(self, key: tuple[int, object]) -> None:
         with self._lock:
-            del self._limits[key]
+            # in a child process it may be forgotten
+            self._limits.pop(key, None)
+            self._apply()
+
+    def reset(self) -> None:
+        """Forget the blocks of other threads, which may have held the lock: a child process does not have them."""
+        self._lock = Lock()
+        self._limits = {key: limit for key, limit in self._limits.items() if key[0] == get_ident()}
+        if self._found:
             self._apply()
 
     def _apply(self) -> None:
         self.current = next(reversed(self._limits.values()), None)
         for library, found in zip(_blas(), self._found, strict=True):
             library.set_num_threads(found if self.current is None else self.current)
+        if self.current is None:
+            self._found = []
 
 
 _limit = _BlasLimit()
@@ -93,6 +108,17 @@ def single_thread_if_small(n_multiplications: float) -> AbstractContextManager[N
     return blas_threads(1) if n_multiplications < _WORTH_WAKING else nullcontext()
 
 
+class cached_property(functools.cached_property[T]):
+    """A cached property without the lock of Python 3.11, which all instances share, and a fork may leave locked.
+
+    Threads that ask for it at the same time may all compute it.
+    """
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        super().__init__(function)
+        self.lock = nullcontext()
+
+
 class CancelToken:
     """Flag that tasks look at to end early."""
 
@@ -100,31 +126,47 @@ class CancelToken:
 
 
 class _Helpers:
-    """Threads that wait for work; starting them anew takes longer than a sweep over few rows.
+    """Threads that wait for work of any caller; starting them anew takes longer than a sweep over few rows.
 
     Not an executor of the standard library: a Ctrl-C while that starts a thread leaves one that the end of the process
     waits for forever, and one while it waits can leave a lock behind. Here a helper that does not come is not missed.
     """
 
-    def __init__(self, n_threads: int) -> None:
-        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        for k in range(n_threads):
-            Thread(target=self._serve, name=f"unisvm-{n_threads}-{k}", daemon=True).start()
+    def __init__(self) -> None:
+        self.reset()
 
-    def _serve(self) -> None:
-        with compiled.flush_subnormals():
-            while True:
-                self._work.get()()
+    def reset(self) -> None:
+        """Begin without threads: a child process has none of those of its parent."""
+        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._starting = Lock()
+        self._n_threads = 0
+
+    def start(self, n_threads: int) -> None:
+        """Have at least so many threads."""
+        if self._n_threads >= n_threads:
+            return
+        # a thread begins with the processor's settings of the one that starts it
+        with self._starting, compiled.keep_subnormals():
+            while self._n_threads < n_threads:
+                name = f"unisvm-{self._n_threads}"
+                Thread(target=_serve, args=(self._work,), name=name, daemon=True).start()
+                self._n_threads += 1
 
     def ask(self, work: Callable[[], None]) -> None:
         self._work.put(work)
 
 
-_helpers = cache(_Helpers)
+def _serve(work: SimpleQueue[Callable[[], None]]) -> None:
+    with compiled.flush_subnormals():
+        while True:
+            work.get()()
+
+
+_helpers = _Helpers()
 
 if hasattr(os, "register_at_fork"):
-    # a child process has none of the threads of its parent
-    os.register_at_fork(after_in_child=_helpers.cache_clear)
+    os.register_at_fork(after_in_child=_limit.reset)
+    os.register_at_fork(after_in_child=_helpers.reset)
 
 
 def run(tasks: Iterable[Callable[[], T]], n_threads: int, cancel: CancelToken | None = None) -> list[T]:
@@ -173,9 +215,10 @@ def run(tasks: Iterable[Callable[[], T]], n_threads: int, cancel: CancelToken | 
 
     with blas_threads(1):
         try:
+            _helpers.start(len(helping))
             for lock in helping:
                 # a thread that is woken by the caller while the caller goes on is put on another processor at once
-                _helpers(n_threads - 1).ask(partial(help_out, lock))
+                _helpers.ask(partial(help_out, lock))
             work()
             wait()
         finally:
@@ -183,7 +226,8 @@ def run(tasks: Iterable[Callable[[], T]], n_threads: int, cancel: CancelToken | 
             wait()
     if errors:
         raise errors.pop()
-    return [results[i] for i in range(len(tasks))]
+    # a helper that comes late still knows of the dictionary
+    return [results.pop(i) for i in range(len(tasks))]
 
 
 def threads_for(n_multiplications: float) -> int:
