@@ -1,8 +1,12 @@
 """Checkpoints of another fit are refused by a message that says how it differs; other files are left alone."""
 
+import copy
+import errno
 import functools
 import io
+import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -59,8 +63,8 @@ def contents(folder):
     ("change", "said"),
     [
         ({"C": 2.5}, "C was 'auto' and is 2.5"),
-        ({"loss": "hinge"}, "loss was 'saturating' and is 'hinge'"),
-        ({"loss": losses.Saturating(2, 2, 4)}, r"loss was 'saturating' and is unisvm.losses.*\(a=2, b=2, c=4\)"),
+        ({"loss": "hinge"}, "loss was 'feng' and is 'hinge'"),
+        ({"loss": losses.Saturating(2, 2, 4)}, r"loss was 'feng' and is unisvm.losses.*\(a=2, b=2, c=4\)"),
         ({"kernel": "laplacian"}, "kernel was 'rbf' and is 'laplacian'"),
         ({"kernel": kernels.RBF(0.5)}, r"kernel was 'rbf' and is unisvm.kernels.rbf.RBF\(gamma=0.5\)"),
         ({"landmarks": np.arange(9)}, r"landmarks was 'rpcholesky' and is a int64 array of shape \(9,\)"),
@@ -157,6 +161,32 @@ def test_a_rule_whose_code_has_changed(tmp_path):
         UniSVMClassifier(checkpoint=tmp_path, landmarks=rule(False), **SETTINGS).fit(X, y)
 
 
+POWER, SCALES, N_CALLS, TABLE = 1, {"all": [np.ones(6)]}, 0, [len]
+
+
+def kernel_of_globals(A, B):
+    global N_CALLS
+    N_CALLS += 1
+
+    def scaled(rows):
+        return rows * SCALES["all"][0]
+
+    return len(TABLE) * np.matmul(scaled(A), scaled(B).T) ** POWER
+
+
+@pytest.mark.parametrize(("name", "value"), [("POWER", 2), ("SCALES", {"all": [np.arange(6.0)]})])
+def test_a_kernel_whose_globals_have_changed(tmp_path, monkeypatch, name, value):
+    model = UniSVMClassifier(kernel=kernel_of_globals, checkpoint=tmp_path, **SETTINGS)
+    first = model_arrays(model.fit(X, y))
+    assert N_CALLS > 0
+    # what it sets itself is its own affair, and what is no data is not looked at
+    monkeypatch.setitem(globals(), "TABLE", [max])
+    assert_same(first, model_arrays(model.fit(X, y)))
+    monkeypatch.setitem(globals(), name, value)
+    with pytest.raises(ValueError, match="is of another fit: the contents of kernel differ"):
+        model.fit(X, y)
+
+
 def test_other_estimator_and_version(folder, monkeypatch):
     with pytest.raises(ValueError, match=r"estimator was unisvm.classifier.UniSVMClassifier and is unisvm.regressor"):
         UniSVMRegressor(checkpoint=folder, **SETTINGS).fit(X, y)
@@ -214,9 +244,71 @@ def test_pickles_are_not_read(folder):
     payload = io.BytesIO()
     np.savez(payload, **(contents | {"mean": np.array([Danger()], dtype=object)}))
     path.write_bytes(file_format._head(io.BytesIO(payload.getvalue())) + payload.getvalue())
-    with pytest.raises(ValueError, match="allow_pickle=False"):
+    with pytest.raises(ValueError, match=r"unisvm-gram.ckpt' is damaged: .*allow_pickle=False.*Delete it"):
+        UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
+    path.write_bytes(file_format._head(io.BytesIO(pickle.dumps(Danger()))) + pickle.dumps(Danger()))
+    with pytest.raises(ValueError, match=r"unisvm-gram.ckpt' is damaged: .*Delete it"):
         UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
     assert not (folder / "danger").exists()
+
+
+def other_arrays(arrays):
+    """Contents of a file in which each of its arrays in turn is of another kind, or not there."""
+    for name, array in arrays.items():
+        forgeries = [np.zeros(array.shape, "M8[s]"), np.zeros(array.shape, "f2"), array[None], np.array(["text"]), None]
+        if array.size:
+            forgeries += [array.ravel()[:-1], np.zeros(array.shape, complex)]
+        for forged in forgeries:
+            if forged is None or (forged.shape, forged.dtype) != (array.shape, array.dtype):
+                yield {key: value for key, value in (arrays | {name: forged}).items() if value is not None}
+    yield arrays | {"more": np.zeros(3)}
+
+
+def other_headers(header):
+    """Headers of other types, without entries, or with entries of other types."""
+    yield from (b"", b"{", b"[]", b"null", b"3", b"\xff\xfe")
+    for name in header:
+        yield json.dumps({key: value for key, value in header.items() if key != name}).encode()
+        for other in (None, 3, "text", [], {}, {"state": {"pos": 10**9}}, {"a": 1}):
+            # an empty identity is one of another fit, and any text is a run
+            if other != header[name] and (name, other) not in [("identity", {}), ("run", "text")]:
+                yield json.dumps(header | {name: other}).encode()
+    for place, value in [("pos", 10**9), ("pos", -1), ("pos", "1"), ("key", [1, 2]), ("key", None)]:
+        forged = copy.deepcopy(header)
+        forged["random"]["state"][place] = value
+        yield json.dumps(forged).encode()
+
+
+@pytest.mark.parametrize("stage", ["begun", "landmarks", "gram", "C", "start", "solver"])
+def test_forged_files_are_refused_as_damaged_ones(folder, stage):
+    path = folder / f"unisvm-{stage}.ckpt"
+    with file_format.read_file(path) as archive:
+        arrays = dict(archive)
+    text = arrays.pop("meaning")
+    meanings = [np.frombuffer(forged, np.uint8) for forged in other_headers(json.loads(text.tobytes()))]
+    forgeries = [{"meaning": text} | forged for forged in other_arrays(arrays)]
+    forgeries += [{"meaning": forged} | arrays for forged in [*meanings, np.zeros((2, 2)), np.array("text")]]
+    for forged in [arrays, *forgeries]:
+        file_format.write_file(path, forged)
+        with pytest.raises(ValueError, match=f"unisvm-{stage}.ckpt' is damaged: .*Delete it"):
+            UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
+
+
+@pytest.mark.parametrize("wrong", ["missing", "out of range", "type"])
+def test_arrays_that_are_forged_with_their_description(folder, wrong):
+    path = folder / "unisvm-landmarks.ckpt"
+    with file_format.read_file(path) as archive:
+        arrays = dict(archive)
+    header = json.loads(arrays.pop("meaning").tobytes())
+    if wrong == "missing":
+        del arrays["kept"]
+    else:
+        chosen = arrays["store_indices"]
+        arrays["store_indices"] = chosen + 10**6 if wrong == "out of range" else chosen.astype(float)
+    header["arrays"] = stages._kinds(arrays)
+    file_format.write_file(path, {"meaning": np.frombuffer(json.dumps(header).encode(), np.uint8)} | arrays)
+    with pytest.raises(ValueError, match=r"unisvm-landmarks.ckpt' is damaged: .*Delete it"):
+        UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
 
 
 def test_folder_that_cannot_be_used(tmp_path, monkeypatch):
@@ -225,8 +317,9 @@ def test_folder_that_cannot_be_used(tmp_path, monkeypatch):
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(ValueError, match=r"must be a folder, but .*file' is a file"):
             UniSVMClassifier(checkpoint=place).fit(X, y)
-    with pytest.raises(ValueError, match="must be a folder or None, got 3"):
-        UniSVMClassifier(checkpoint=3).fit(X, y)
+    for given in (3, "", b""):
+        with pytest.raises(ValueError, match=f"must be a folder or None, got {given!r}"):
+            UniSVMClassifier(checkpoint=given).fit(X, y)
     monkeypatch.setattr(os, "access", lambda *args: False)
     with pytest.raises(PermissionError, match="is not writable"):
         UniSVMClassifier(checkpoint=tmp_path / "new").fit(X, y)
@@ -251,9 +344,36 @@ def test_disk_that_fills_up(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="No space") as caught:
         UniSVMClassifier(checkpoint=tmp_path, **SETTINGS).fit(X, y)
     assert os.listdir(tmp_path) == ["unisvm-lock"]
+    assert str(tmp_path) in str(caught.value)
+    assert caught.value.errno == errno.ENOSPC
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
+@pytest.mark.parametrize("n_bytes", [100, 5000, 9000])
+def test_stage_that_is_too_large_for_the_file_system(tmp_path, n_bytes):
+    code = f"""
+import os, resource, sys
+from checkpoint.test_refusal import SETTINGS, X, y
+from unisvm import UniSVMClassifier
+resource.setrlimit(resource.RLIMIT_FSIZE, ({n_bytes}, resource.RLIM_INFINITY))
+try:
+    UniSVMClassifier(checkpoint=sys.argv[1], **SETTINGS).fit(X, y)
+except OSError as error:
+    print(error.errno, error)
+"""
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    ran = subprocess.run([sys.executable, "-c", code, tmp_path], env=env, capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    assert ran.stdout.startswith(f"{errno.EFBIG} [Errno {errno.EFBIG}] ")
+    assert f"written to the checkpoint {str(tmp_path)!r}" in ran.stdout
+    assert "make room there, and the same call goes on" in ran.stdout
+    assert not list(tmp_path.glob("*.tmp"))
+    # what was written is whole: as the message says, the same call goes on from there
+    model = UniSVMClassifier(checkpoint=tmp_path, **SETTINGS).fit(X, y)
+    assert_same(model_arrays(UniSVMClassifier(**SETTINGS).fit(X, y)), model_arrays(model))
 
 
 def test_two_fits_at_once(tmp_path):

@@ -28,7 +28,8 @@ CASES = {
 MOST_FILES = 60
 
 
-pytestmark = pytest.mark.usefixtures("every_iteration")
+# the grids are small
+pytestmark = [pytest.mark.usefixtures("every_iteration"), pytest.mark.filterwarnings("ignore::unisvm.FitWarning")]
 
 
 def found(model):

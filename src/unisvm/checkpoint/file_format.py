@@ -43,16 +43,30 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def read_file(path: Path) -> Iterator[Any]:
-    """The npz archive in a file, read as it is asked for. Raises when a bit of the file is not as it was written."""
-    with open(path, "rb") as file:
+    """The npz archive in a file, read as it is asked for.
+
+    Raises when a bit of the file is not as it was written, and for whatever goes wrong with what is read from it: a
+    file can be forged with its checksum.
+    """
+    with open(path, "rb") as file, refused(path):
         if file.read(_HEAD_BYTES) != _head(file):
-            raise ValueError(
-                f"The checkpoint file {str(path)!r} is damaged: its checksum is not that of its contents. Delete it, "
-                "and the fit goes on from the stage before; if that is refused too, give another folder."
-            )
+            raise ValueError("its checksum is not that of its contents")
         file.seek(_HEAD_BYTES)
         with np.load(file, allow_pickle=False) as archive:
             yield archive
+
+
+@contextmanager
+def refused(path: Path) -> Iterator[None]:
+    """Have any error say that the file is damaged, and what to do."""
+    try:
+        yield
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else error
+        raise ValueError(
+            f"The checkpoint file {str(path)!r} is damaged: {reason}. Delete it, and the fit goes on from the stage "
+            "before; if that is refused too, give another folder."
+        ) from error
 
 
 def _head(file: io.BufferedIOBase) -> bytes:
@@ -75,9 +89,15 @@ def write_file(path: Path, contents: dict[str, Any]) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
-        raise
+        if not isinstance(error, OSError):
+            raise
+        raise OSError(
+            error.errno,
+            f"{error.strerror}, when a stage of the fit was written to the checkpoint {str(path.parent)!r}. The stages "
+            "before are kept: make room there, and the same call goes on from them; or give another folder",
+        ) from error
     flush_folder(path.parent)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import PurePath
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
@@ -29,8 +30,8 @@ _MARK = " #"
 def describe(value: Any, n_threads: int = 1) -> str:
     """The same text for the same value in any process, of at most a line.
 
-    Objects are known by their class and parameters or attributes, functions by their code and what they enclose,
-    arrays by a hash of their entries.
+    Objects are known by their class and parameters or attributes, functions by their code, what they enclose and the
+    global data that they read, arrays by a hash of their entries.
 
     Raises
     ------
@@ -86,7 +87,7 @@ def _describe(value: Any, n_threads: int, inside: tuple[int, ...]) -> str:
         return f"[{', '.join(map(inner, value))}]"
     if isinstance(value, FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        code = inner([value.__code__, value.__defaults__, value.__kwdefaults__, cells])
+        code = inner([value.__code__, value.__defaults__, value.__kwdefaults__, cells, _global_data(value)])
         return f"{_name(value)}{_MARK}{_hash(code.encode())}"
     if isinstance(value, CodeType):
         return inner([value.co_code, value.co_consts, value.co_names])
@@ -161,6 +162,40 @@ def _hash_of(array: np.ndarray, n_threads: int) -> str:
 
 def _hash(data: bytes) -> str:
     return _HASH(data).hexdigest()[:32]
+
+
+def _global_data(function: FunctionType) -> dict[str, Any]:
+    """Global numbers, texts and arrays, and containers of such, that a function reads and does not set.
+
+    Functions, objects and modules are left out: they lead through whole libraries.
+    """
+    read, set_by_itself = set(), set()
+    for instruction in _instructions(function.__code__):
+        if instruction.opname == "LOAD_GLOBAL":
+            read.add(instruction.argval)
+        elif instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+            set_by_itself.add(instruction.argval)
+    found = function.__globals__
+    return {name: found[name] for name in sorted(read - set_by_itself) if name in found and _is_data(found[name])}
+
+
+def _instructions(code: CodeType) -> Iterator[dis.Instruction]:
+    """The instructions of a function, and of the functions that are defined in it."""
+    yield from dis.get_instructions(code)
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from _instructions(part)
+
+
+def _is_data(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_data, value.keys())) and all(map(_is_data, value.values()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(_is_data, value))
+    if isinstance(value, np.ndarray):
+        return not value.dtype.hasobject
+    is_number_or_text = value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic)
+    return is_number_or_text or sparse.issparse(value)
 
 
 def _listed(state: Any) -> Any:

@@ -13,7 +13,7 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from unisvm.checkpoint.file_format import flush_folder, locked, read_file, temporary_path, write_file
+from unisvm.checkpoint.file_format import flush_folder, locked, read_file, refused, temporary_path, write_file
 from unisvm.checkpoint.fingerprint import difference
 
 Arrays = dict[str, np.ndarray]
@@ -30,9 +30,12 @@ _BEGUN, _RESULT = "begun", "result"
 # in their order
 _INTERMEDIATE_STAGES = ("landmarks", "gram", "C", "start", "solver")
 _STAGES = (_BEGUN, *_INTERMEDIATE_STAGES, _RESULT)
-_OF_SEARCH = re.compile(r"(\d+-rows-)?gamma-\d+|promising")
+_OF_SEARCH = re.compile(r"(\d+-rows-|losses-|Cs-)?gamma-\d+|suited")
 # name of the JSON header in a file
 _HEADER = "meaning"
+_HEADER_TYPES = {"identity": dict, "run": str, "random": dict, "arrays": dict}
+# of the Mersenne twister in its block of numbers, which NumPy takes as it is
+_LAST_POSITION = 624
 # States of the solver are kept no more often than this, and at most a fiftieth of the time is spent on them.
 _SECONDS_BETWEEN = 1.0
 _SHARE = 50
@@ -55,6 +58,10 @@ class Stages:
     def load(self, stage: str) -> Arrays | None:
         """Arrays of a stage that an earlier run has finished, or None; the random state is restored with them."""
         return None
+
+    def restoring(self, stage: str) -> AbstractContextManager[None]:
+        """Have errors that its arrays lead to say that they are damaged."""
+        return nullcontext()
 
     def save(self, stage: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Keep the arrays of a stage; with the result, those of the intermediate stages are removed."""
@@ -89,7 +96,7 @@ class Checkpoint(Stages):
             temporary_path(self._path(stage)).unlink(missing_ok=True)
             if self._path(stage).exists():
                 with read_file(self._path(stage)) as archive:
-                    present[stage] = _decode(archive[_HEADER])
+                    present[stage] = _decode(archive)
         for header in present.values():
             self._check_identity(header["identity"])
         if not present:
@@ -107,14 +114,25 @@ class Checkpoint(Stages):
         if not path.exists():
             return None
         with read_file(path) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        self.rng.set_state(_decode(arrays.pop(_HEADER))["random"])
+            header = _decode(archive)
+            arrays = {name: archive[name] for name in archive.files if name != _HEADER}
+            if _kinds(arrays) != header["arrays"]:
+                raise ValueError("its arrays have not the names, shapes and types of those that were written")
+            # only the default generator has a position
+            if not 0 <= header["random"]["state"].get("pos", 0) <= _LAST_POSITION:
+                raise ValueError("its random numbers have no such state")
+            self.rng.set_state(header["random"])
         if stage == _RESULT:
             self._remove_intermediate()
         return arrays
 
+    def restoring(self, stage):
+        return refused(self._path(stage))
+
     def save(self, stage, arrays):
-        header = {"identity": self._identity, "run": self._run, "random": self.rng.get_state(legacy=False)}
+        arrays = {name: np.asanyarray(array) for name, array in arrays.items()}
+        random = self.rng.get_state(legacy=False)
+        header = {"identity": self._identity, "run": self._run, "random": random, "arrays": _kinds(arrays)}
         text = json.dumps(header, default=lambda value: value.tolist())
         write_file(self._path(stage), {_HEADER: np.frombuffer(text.encode(), np.uint8), **arrays})
         self._saved_at = perf_counter()
@@ -176,7 +194,8 @@ def check_folder(folder: Any) -> None:
     """Raise when a checkpoint cannot be kept there. Nothing is written yet."""
     if folder is None:
         return
-    if not isinstance(folder, str | os.PathLike):
+    # an empty path would be the current folder, which is what nobody means by it
+    if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
         raise ValueError(f"checkpoint must be a folder or None, got {folder!r}.")
     place = Path(folder).absolute()
     while not place.exists() and place != place.parent:
@@ -187,5 +206,16 @@ def check_folder(folder: Any) -> None:
         raise PermissionError(f"The checkpoint {str(folder)!r} cannot be kept: {str(place)!r} is not writable.")
 
 
-def _decode(header: np.ndarray) -> dict[str, Any]:
-    return json.loads(header.tobytes())
+def _kinds(arrays: Mapping[str, np.ndarray]) -> dict[str, list]:
+    """Type and shape of each array, as JSON has them."""
+    return {name: [array.dtype.str, *array.shape] for name, array in arrays.items()}
+
+
+def _decode(archive: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """The header of a file, with entries of the types that are written."""
+    header = json.loads(archive[_HEADER].tobytes())
+    if not all(isinstance(header[name], kind) for name, kind in _HEADER_TYPES.items()):
+        raise ValueError("its header is none that is written")
+    if not all(isinstance(text, str) for text in header["identity"].values()):
+        raise ValueError("its identity is none that is written")
+    return header
