@@ -51,9 +51,9 @@ PACKAGE = "unisvm"
 
 #: the parts of the package, bottom to top; parts of one line do not import each other
 ORDER = [
-    ["_checks", "_version", "class_pairs"],
-    ["losses"],
+    ["_checks", "_version", "_warnings", "class_pairs"],
     ["compiled"],
+    ["losses"],
     ["parallel"],
     ["memory_budget"],
     ["rows"],

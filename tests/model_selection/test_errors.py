@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import brier_score_loss, make_scorer
+from sklearn.metrics import brier_score_loss, get_scorer, make_scorer, mean_pinball_loss
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, losses, model_selection
@@ -139,6 +139,29 @@ def test_scoring_says_what_can_be_used():
     refused(UniSVMRegressorCV(**SMALL, scoring="roc_auc"), ValueError, ["'neg_mean_absolute_error'"], target=WAVE)
 
 
+LEAN = losses.custom(
+    lambda u: np.where(u > 0, 3.0, 1.0) * u**2, lambda u: np.where(u > 0, 6.0, 2.0) * u, task="regression"
+)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [losses.get("pinball", tau=0.05), losses.get("expectile", tau=0.9), LEAN],
+    ids=lambda loss: type(loss).__name__,
+)
+def test_default_scoring_is_for_losses_that_aim_at_the_middle(loss):
+    fragments = ["neg_median_absolute_error", "losses[1]", repr(loss), "make_scorer(mean_pinball_loss, alpha=tau"]
+    refused(UniSVMRegressorCV(["huber", loss], **SMALL), ValueError, fragments, target=WAVE)
+    # the user's own choice is as good as any
+    pinball = make_scorer(mean_pinball_loss, alpha=0.05, greater_is_better=False)
+    for scoring in (None, "neg_mean_absolute_error", get_scorer("neg_median_absolute_error"), pinball):
+        with pytest.raises(pytest.fail.Exception, match="A kernel is solved"):
+            UniSVMRegressorCV(["huber", loss], **SMALL, scoring=scoring).fit(X, WAVE)
+    symmetric = [losses.get("pinball"), losses.get("expectile", tau=0.5), *losses.names("regression")]
+    with pytest.raises(pytest.fail.Exception, match="A kernel is solved"):
+        UniSVMRegressorCV(symmetric, **SMALL).fit(X, WAVE)
+
+
 def test_calibration():
     refused(UniSVMClassifierCV(**SMALL, calibration="platt"), ValueError, ["calibration", "'platt'", "'sigmoid'"])
     refused(UniSVMClassifierCV(**SMALL, calibration="isotonik"), ValueError, ["did you mean 'isotonic'"])
@@ -148,17 +171,17 @@ def test_calibration():
 # ------------------------------------------------------------------ splits
 
 
-def test_fold_without_a_class():
+def test_fold_of_one_class():
     order = np.argsort(y, kind="stable")
     names = np.array(["left", "right"])[y]
-    fragments = ["split 0", "no training rows", "class 'left'", "stratified"]
+    fragments = ["split 0", "one class only, 'right'", "stratified"]
     refused(UniSVMClassifierCV(**(SMALL | {"cv": KFold(2)})), ValueError, fragments, X[order], names[order])
     # a class that is there, but on rows of weight 0
     splits = list(StratifiedKFold(2).split(X, y))
     weights = np.ones(60)
     weights[np.intersect1d(splits[1][0], np.flatnonzero(y == 1))] = 0.0
     model = UniSVMClassifierCV(**(SMALL | {"cv": splits}))
-    refused(model, ValueError, ["split 1", "class 'right'"], X, names, sample_weight=weights)
+    refused(model, ValueError, ["split 1", "one class only, 'left'"], X, names, sample_weight=weights)
 
 
 NOTHING = np.array([], dtype=int)
@@ -175,6 +198,28 @@ def test_split_with_nothing_in_it(cls, target):
     weights = (np.arange(60) < 30).astype(float)
     model = cls(**(SMALL | {"cv": [(half, other)]}))
     refused(model, ValueError, ["split 0", "positive weight", "score"], target=target, sample_weight=weights)
+
+
+ROWS = np.arange(30)
+NO_SPLITS = [
+    (ROWS.astype(float), ROWS + 30, ["training rows of split 1", "integers", "float64"]),
+    (ROWS, ["a", "b"], ["test rows of split 1", "integers", "such as a"]),
+    (ROWS, ROWS - 60, ["test rows of split 1", "from 0 to 59, got -60"]),
+    (ROWS + 31, ROWS, ["training rows of split 1", "from 0 to 59, got 60"]),
+    (np.ones(40, dtype=bool), ROWS, ["training rows of split 1", "each of the 60 rows, but has 40"]),
+    (ROWS, np.ones(61, dtype=bool), ["test rows of split 1", "each of the 60 rows, but has 61"]),
+    (ROWS.reshape(5, 6), ROWS, ["training rows of split 1", "one dimension", "(5, 6)"]),
+    (ROWS, 5, ["test rows of split 1", "one dimension"]),
+    ([], ROWS, ["split 1", "no rows", "train"]),
+]
+
+
+@ESTIMATORS
+@pytest.mark.parametrize(("train", "test", "fragments"), NO_SPLITS, ids=[" ".join(case[2]) for case in NO_SPLITS])
+def test_splits_that_are_no_rows(cls, target, train, test, fragments):
+    splits = [(ROWS, ROWS + 30), (train, test)]
+    for cv in (splits, iter(splits)):
+        refused(cls(**(SMALL | {"cv": cv})), ValueError, fragments, target=target)
 
 
 # ------------------------------------------------------------------ data

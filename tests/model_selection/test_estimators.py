@@ -177,6 +177,34 @@ def test_score_is_that_of_the_scorer():
     assert default.score(X, WAVE) == pytest.approx(-np.median(abs(WAVE - default.predict(X))))
 
 
+def skewed(n_rows, seed):
+    """Rows and targets whose noise is larger on the right."""
+    rng = np.random.RandomState(seed)
+    rows = rng.uniform(-2, 2, size=(n_rows, 2))
+    return rows, np.sin(2 * rows[:, 0]) + rows[:, 1] + (1 + (rows[:, 0] > 0)) * rng.standard_exponential(n_rows)
+
+
+@pytest.mark.parametrize("tau", [0.05, 0.8])
+def test_share_below_a_quantile(tau):
+    loss, scorer = losses.get("pinball", tau=tau), make_scorer(mean_pinball_loss, alpha=tau, greater_is_better=False)
+    model = UniSVMRegressorCV(loss, scoring=scorer, Cs=6, gammas=2, kernel="rbf", rank=100, random_state=0)
+    model.fit(*skewed(2000, 0))
+    rows, target = skewed(20_000, 1)
+    assert np.mean(target < model.predict(rows)) == pytest.approx(tau, abs=0.02)
+
+
+def test_level_of_an_expectile():
+    """Errors above weigh τ and those below 1 − τ, in all as much, also on new rows but for the mean of the others."""
+    loss = losses.get("expectile", tau=0.8)
+    scorer = make_scorer(lambda target, predicted: loss.value(target - predicted).mean(), greater_is_better=False)
+    model = UniSVMRegressorCV(loss, scoring=scorer, Cs=6, gammas=2, kernel="rbf", rank=100, random_state=0)
+    model.fit(*skewed(2000, 0))
+    rows, target = skewed(20_000, 1)
+    residual = target - model.predict(rows)
+    above, below = np.maximum(residual, 0).sum(), np.maximum(-residual, 0).sum()
+    assert below / (above + below) == pytest.approx(0.8, abs=0.04)
+
+
 def test_scorer_sees_the_cell():
     seen = []
 
@@ -263,10 +291,26 @@ def test_scores_with_routed_weights():
     np.testing.assert_array_equal(model.oof_decision_, alone.oof_decision_)
 
 
+@ESTIMATORS
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("weight", [2, 0.5, np.float32(3)])
+def test_a_weight_for_all_rows(cls, target, routing, weight):
+    for scoring in (None, "accuracy" if cls is UniSVMClassifierCV else "neg_median_absolute_error"):
+        model = cls(**SMALL, scoring=scoring)
+        expected = clone(model).fit(X, target, sample_weight=np.full(150, weight))
+        with sklearn.config_context(enable_metadata_routing=routing):
+            model.fit(X, target, sample_weight=weight)
+        np.testing.assert_array_equal(split_scores(model), split_scores(expected))
+        np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+
+
 def test_splitters_and_iterables_are_the_same():
     splitter = KFold(4, shuffle=True, random_state=0)
     expected = split_scores(UniSVMRegressorCV(["huber"], **(SMALL | {"cv": splitter})).fit(X, WAVE))
-    for cv in (list(splitter.split(X)), splitter.split(X), [(a.tolist(), b.tolist()) for a, b in splitter.split(X)]):
+    lists = [(train.tolist(), test.tolist()) for train, test in splitter.split(X)]
+    masks = [(np.isin(np.arange(150), train), np.isin(np.arange(150), test)) for train, test in lists]
+    unsigned = [(train.astype(np.uint64), test.astype(np.uint8)) for train, test in splitter.split(X)]
+    for cv in (list(splitter.split(X)), splitter.split(X), lists, masks, unsigned):
         model = UniSVMRegressorCV(["huber"], **(SMALL | {"cv": cv})).fit(X, WAVE)
         np.testing.assert_array_equal(split_scores(model), expected)
     with sklearn.config_context(enable_metadata_routing=True):

@@ -120,6 +120,7 @@ def test_errors_of_regression(case):
     assert np.ptp(split_scores(grid), axis=0).max() > 5e-3 * abs(grid.best_score_)
 
 
+@pytest.mark.filterwarnings("ignore:The best cell of the grid:unisvm.FitWarning")
 @pytest.mark.parametrize("rows", [X, SINGLE], ids=["double", "single"])
 @pytest.mark.parametrize(
     ("cls", "used", "target"),

@@ -219,7 +219,7 @@ def test_default_losses(target, used):
         ({"Cs": [1.0, -1.0]}, ValueError, ["Cs[1]", "-1.0"]),
         ({"gamma": -1.0}, ValueError, ["gamma", "-1.0"]),
         ({"gamma": "scal"}, ValueError, ["gamma", "'scal'"]),
-        ({"cv": KFold(2)}, ValueError, ["split 1", "class 'yes'"]),
+        ({"cv": KFold(2)}, ValueError, ["split 1", "one class only, 'no'"]),
         ({"cv": []}, ValueError, ["cv gives no splits"]),
         ({"rank": 0}, ValueError, ["rank must"]),
         ({"solver": "dca"}, TypeError, ["solver"]),

@@ -1,5 +1,7 @@
 """Rows whose label is contradicted out of fold: who they are, when a refit does without them, and what that gains."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_blobs, make_moons
@@ -7,11 +9,11 @@ from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import RepeatedStratifiedKFold, ShuffleSplit, StratifiedKFold, train_test_split
 
-from unisvm import UniSVMClassifier, UniSVMClassifierCV, datasets, losses, model_selection
+from unisvm import FitWarning, UniSVMClassifier, UniSVMClassifierCV, datasets, losses, model_selection
 from unisvm.memory_budget import MemoryBudget
 from unisvm.model_selection.axes import KernelChoice
 from unisvm.model_selection.base import fit_search
-from unisvm.model_selection.suspects import Cell, contradicted
+from unisvm.model_selection.suspects import Cell, contradicted, look_wrong
 from unisvm.progress import Report
 
 X, X_TEST, CLEAN, Y_TEST = train_test_split(
@@ -23,9 +25,15 @@ GRID = {"losses": "squared_hinge", "Cs": [0.03, 0.3, 3.0], "gammas": [0.2], "cv"
 GRID |= {"n_jobs": 1, "multi_class": "ovr"}
 
 
+def leaving_out(model, *data, **weights):
+    """The model, fitted without suspects, which it says."""
+    with pytest.warns(FitWarning, match="rows are left out of the refit"):
+        return model.fit(*data, **weights)
+
+
 @pytest.fixture(scope="module")
 def cleaned():
-    return UniSVMClassifierCV(**GRID).fit(X, WRONG)
+    return leaving_out(UniSVMClassifierCV(**GRID), X, WRONG)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +44,8 @@ def believing():
 @pytest.fixture
 def without_a_doubt(monkeypatch):
     """They are left out whatever comes of it."""
-    monkeypatch.setattr(model_selection.suspects, "_CLEARLY_WORSE", 1e3)
+    monkeypatch.setattr(model_selection.suspects, "_LEAST_GAIN", -1e3)
+    monkeypatch.setattr(model_selection.suspects, "_LEAST_RISE", -1.0)
 
 
 # ------------------------------------------------------------------ who is a suspect
@@ -50,6 +59,25 @@ def test_another_class_is_far_ahead():
     labels = np.array([0, 1, 1, 0, 1, 2])
     # row 1 is behind by 1.3, row 2 by 1.4 and row 4 by 2; all of class 2 would be: it is not known
     assert contradicted(decision, labels).tolist() == [False, False, True, False, True, False]
+
+
+def test_wrong_labels_are_where_the_fits_are_sure():
+    rng = np.random.RandomState(0)
+    labels = np.repeat([0, 2], 500)
+    lead = rng.uniform(0.1, 2, size=1000)
+    decision = np.outer(lead, [1.0, 0.0, -1.0]) * np.where(labels == 0, 1, -1)[:, None]
+    # an equal number of wrong labels anywhere, and where the fits are less sure of the first class
+    anywhere = rng.permutation(1000)[:200]
+    unsure = np.argsort(lead)[500:700]
+    for wrong, expected in ((anywhere, True), (unsure, False)):
+        target = labels.copy()
+        target[wrong] = 2 - target[wrong]
+        assert contradicted(decision, target).sum() > 100
+        assert look_wrong(decision, target) == expected
+    # fits that hardly know the labels
+    anywhere = rng.permutation(1000)[:520]
+    labels[anywhere] = 2 - labels[anywhere]
+    assert not look_wrong(decision, labels)
 
 
 def test_they_are_wrong(cleaned):
@@ -112,7 +140,7 @@ def test_the_model_is_a_plain_fit_without_them(cleaned):
 
 def test_loss_that_is_not_convex(without_a_doubt):
     grid = GRID | {"losses": losses.Saturating(2.0, 2.0, 2.0)}
-    model = UniSVMClassifierCV(**grid).fit(X, WRONG)
+    model = leaving_out(UniSVMClassifierCV(**grid), X, WRONG)
     believing = UniSVMClassifierCV(**grid, drop_suspects=False).fit(X, WRONG)
     assert len(model.suspects_) > 0
     assert model.score(X_TEST, Y_TEST) > believing.score(X_TEST, Y_TEST)
@@ -125,13 +153,13 @@ def islands(n_rows, seed):
     return rows, np.where(inside, 2, (rows[:, 0] > 0).astype(int))
 
 
-def test_a_class_that_is_rare():
+def test_a_class_that_is_rare(without_a_doubt):
     """Most labels of the rare class are wrong, which says nothing against the fits that tell so."""
     rows, clean = islands(2000, 2)
     wrong, flipped = datasets.flip_labels(clean, 0.3, random_state=2)
     assert (clean[wrong == 2] != 2).mean() > 0.5
     grid = {"losses": "squared_hinge", "Cs": [0.1, 0.3, 1.0, 3.0], "gammas": [30.0], "rank": 200, "random_state": 0}
-    model = UniSVMClassifierCV(**grid).fit(rows, wrong)
+    model = leaving_out(UniSVMClassifierCV(**grid), rows, wrong)
     believing = UniSVMClassifierCV(**grid, drop_suspects=False).fit(rows, wrong)
     assert np.isin(model.suspects_, flipped).mean() > 0.9
     assert np.isin(flipped, model.suspects_).mean() > 0.7
@@ -140,7 +168,42 @@ def test_a_class_that_is_rare():
     assert model.oof_decision_.shape == (2000, 3)
 
 
+# ------------------------------------------------------------------ the word about it
+
+
+def test_it_is_said(cleaned):
+    names = np.array([f"digit {k}" for k in range(10)])
+    with pytest.warns(FitWarning) as caught:
+        model = UniSVMClassifierCV(**GRID).fit(X, names[WRONG])
+    (warning,) = caught
+    said, counts = str(warning.message), np.bincount(WRONG[model.suspects_], minlength=10)
+    assert said.startswith(f"{len(model.suspects_)} of 800 rows are left out of the refit")
+    assert "drop_suspects=False" in said
+    assert "suspects_" in said
+    worst = np.argsort(-counts / np.bincount(WRONG), kind="stable")
+    for k in worst[:3]:
+        assert f"{counts[k]} of {(k == WRONG).sum()} of class 'digit {k}'" in said
+    assert names[worst[3]] not in said
+    assert warning.filename == __file__
+
+
 # ------------------------------------------------------------------ when no rows are left out
+
+
+OVERLAPS = [(3, 1.5), (3, 2.0), (3, 3.0), (4, 1.5), (4, 2.0), (6, 1.5), (6, 2.0), (6, 3.0)]
+
+
+@pytest.mark.parametrize(("n_classes", "width"), OVERLAPS)
+def test_overlapping_classes_without_a_wrong_label(n_classes, width):
+    grid = {"losses": "squared_hinge", "Cs": [0.1, 1.0, 10.0], "gammas": 1, "kernel": "rbf", "rank": 100}
+    for seed in range(3):
+        rows, target = make_blobs(2500, centers=n_classes, cluster_std=width, center_box=(-4, 4), random_state=seed)
+        with warnings.catch_warnings():
+            # the grid is small
+            warnings.filterwarnings("ignore", "The best cell of the grid", FitWarning)
+            model = UniSVMClassifierCV(**grid, random_state=0).fit(rows, target)
+        assert 0.3 < model.best_score_ < 0.95
+        assert model.suspects_.tolist() == []
 
 
 def same_as_believing(target, **params):
@@ -173,7 +236,7 @@ def test_two_classes_are_left_alone(without_a_doubt, rng, share_wrong):
 
 
 def test_when_it_does_not_help(monkeypatch, capsys):
-    monkeypatch.setattr(model_selection.suspects, "_CLEARLY_WORSE", -1e3)
+    monkeypatch.setattr(model_selection.suspects, "_LEAST_GAIN", 1e3)
     same_as_believing(WRONG, verbose=1)
     assert "suspects stay: without suspects the score changes by +0." in capsys.readouterr().out
 
@@ -214,10 +277,11 @@ def test_several_labels_a_row():
 
 
 @pytest.mark.parametrize(("n_rows", "tried"), [(499, False), (500, True)])
-def test_few_rows(n_rows, tried):
+def test_few_rows(without_a_doubt, n_rows, tried):
     rows, target = make_blobs(n_rows, centers=3, random_state=0)
     target = datasets.flip_labels(target, 0.3, random_state=0)[0]
-    model = UniSVMClassifierCV("squared_hinge", Cs=[1.0], gammas=[1.0], random_state=0).fit(rows, target)
+    model = UniSVMClassifierCV("squared_hinge", Cs=[1.0], gammas=[1.0], random_state=0)
+    model = leaving_out(model, rows, target) if tried else model.fit(rows, target)
     assert (len(model.suspects_) > 0) == tried
 
 
@@ -227,7 +291,7 @@ def test_drop_suspects_must_be_true_or_false():
 
 
 def test_a_later_fit_forgets_them():
-    model = UniSVMClassifierCV(**GRID).fit(X, WRONG)
+    model = leaving_out(UniSVMClassifierCV(**GRID), X, WRONG)
     assert len(model.suspects_) > 0
     assert model.fit(X, CLEAN).suspects_.tolist() == []
 
@@ -247,14 +311,14 @@ def test_rows_of_weight_zero_are_not_there(cleaned):
          np.concatenate([test, len(X) + np.flatnonzero(np.arange(50) % 4 == k)]))
         for k, (train, test) in enumerate(StratifiedKFold(4).split(X, WRONG))
     ]  # fmt: skip
-    model = UniSVMClassifierCV(**GRID | {"cv": splits}).fit(rows, target, sample_weight=weights)
+    model = leaving_out(UniSVMClassifierCV(**GRID | {"cv": splits}), rows, target, sample_weight=weights)
     np.testing.assert_array_equal(model.suspects_, cleaned.suspects_)
     np.testing.assert_allclose(model.predict_proba(X_TEST), cleaned.predict_proba(X_TEST), atol=1e-5)
 
 
 def test_weights_stay_weights(without_a_doubt):
     weights = np.where(np.arange(len(X)) % 2, 1.0, 2.0)
-    model = UniSVMClassifierCV(**GRID, class_weight="balanced").fit(X, WRONG, sample_weight=weights)
+    model = leaving_out(UniSVMClassifierCV(**GRID, class_weight="balanced"), X, WRONG, sample_weight=weights)
     assert len(model.suspects_) > 0
     best = model.best_estimator_
     plain = UniSVMClassifier("squared_hinge", class_weight="balanced", C=best.C, gamma=0.2, rank=150)
@@ -267,7 +331,7 @@ def test_precomputed_kernel_and_names(cleaned):
     names = np.array(list("abcdefghij"))
     X64 = X.astype(np.float64)
     matrix = rbf_kernel(X64, gamma=0.2)
-    model = UniSVMClassifierCV(**GRID | {"kernel": "precomputed"}).fit(matrix, names[WRONG])
+    model = leaving_out(UniSVMClassifierCV(**GRID | {"kernel": "precomputed"}), matrix, names[WRONG])
     agree = np.intersect1d(model.suspects_, cleaned.suspects_)
     assert len(agree) > 0.95 * max(len(model.suspects_), len(cleaned.suspects_))
     predicted = model.predict(rbf_kernel(X_TEST.astype(np.float64), X64, gamma=0.2))
@@ -276,6 +340,6 @@ def test_precomputed_kernel_and_names(cleaned):
 
 def test_resumes_from_a_checkpoint(tmp_path, cleaned):
     for _ in range(2):
-        model = UniSVMClassifierCV(**GRID, checkpoint=tmp_path).fit(X, WRONG)
+        model = leaving_out(UniSVMClassifierCV(**GRID, checkpoint=tmp_path), X, WRONG)
         np.testing.assert_array_equal(model.suspects_, cleaned.suspects_)
         np.testing.assert_array_equal(model.best_estimator_.dual_coef_, cleaned.best_estimator_.dual_coef_)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from functools import partial
+from numbers import Real
 from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -32,8 +32,9 @@ from unisvm.distributed.collections import is_dask
 from unisvm.distributed.fit import draw
 from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels.base import as_rows
-from unisvm.losses.base import CLASSIFICATION
+from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.memory_budget import MemoryBudget
+from unisvm.model_selection.advice import warn_at_edge, warn_suspects, warn_unfinished
 from unisvm.model_selection.axes import (
     Axes,
     GridParameters,
@@ -46,6 +47,7 @@ from unisvm.model_selection.axes import (
 from unisvm.model_selection.folds import SearchJob, Splits
 from unisvm.model_selection.scorers import make_scorer, route
 from unisvm.model_selection.search import Scores, cv_results, search_grid
+from unisvm.model_selection.splits import read_splits
 from unisvm.model_selection.suspects import Cell, CleanRefit
 from unisvm.parallel import count_threads
 from unisvm.progress import Report
@@ -85,14 +87,11 @@ class BaseSearch(FitParameters, GridParameters):
     def _validate(self, X, y) -> tuple[Any, np.ndarray]:
         """X and y as the plain estimators take them."""
 
-    def _check_splits(self, y: np.ndarray, weights: np.ndarray, splits: Splits, attributes: Attributes) -> None:
-        """Raise when a split has nothing to train or to score on."""
-        if not splits:
-            raise ValueError("cv gives no splits.")
-        for k, (train, test) in enumerate(splits):
-            for rows, purpose in ((train, "train"), (test, "score")):
-                if not weights[rows].any():
-                    raise ValueError(f"cv: split {k} has no rows of positive weight to {purpose} on.")
+    def _check_scoring(self, losses: Sequence[Loss]) -> None:
+        """Raise when the scorer would judge fits of these losses by what they do not aim at."""
+
+    def _check_splits(self, y: np.ndarray, weights: np.ndarray, splits: Splits) -> None:
+        """Raise when a split cannot train a fit for this task."""
 
     def _refit_without_suspects(self, job: SearchJob, cell: Cell, scores: Scores, report: Report) -> CleanRefit | None:
         """The best cell without rows whose labels are doubtful, if that is better."""
@@ -120,7 +119,7 @@ class BaseSearch(FitParameters, GridParameters):
         check_is_fitted(self)
         if not hasattr(self, "best_estimator_"):
             raise AttributeError(
-                f"{type(self).__name__} was fitted with refit=False: there is nothing to predict with."
+                f"The last fit of this {type(self).__name__} was with refit=False: there is nothing to predict with."
             )
         return X if is_dask(X) else check_rows(self, X)
 
@@ -154,7 +153,7 @@ class BaseSearch(FitParameters, GridParameters):
         return self.best_estimator_.trust(X, y)
 
     def score(self, X, y, **params):
-        """Score of the best estimator on these rows, by the scorer of the search.
+        """Score of the best estimator on these rows, by the scorer of the search, as that of `GridSearchCV` is.
 
         Parameters
         ----------
@@ -218,6 +217,9 @@ def plan(
     X = as_rows(X)
     template = plain_estimator(search, axes.losses[0], 1.0, KernelChoice(axes.kernels[0], "scale"), 0)
     weights = check_weights(sample_weight, X)
+    if isinstance(sample_weight, Real):
+        # a scorer has an entry for each row
+        sample_weight = np.full(len(weights), sample_weight)
     if is_precomputed(template.kernel):
         check_kernel_matrix(X)
     scorer = search._scorer()
@@ -225,19 +227,13 @@ def plan(
     splits = everything = [(np.arange(X.shape[0]),) * 2]
     if search.cv is not None or not whole:
         splitter = check_cv(search.cv, y, classifier=search._task == CLASSIFICATION)
-        splits = [(_indices(train), _indices(test)) for train, test in splitter.split(X, y, **routed.splitter.split)]
+        splits = read_splits(splitter.split(X, y, **routed.splitter.split), weights)
     _, attributes = target_encoder(template).encode(y, weights, X.dtype)
-    search._check_splits(y, weights, splits, attributes)
+    search._check_splits(y, weights, splits)
     if whole and splits is not everything:
         splits = everything + splits
     memory = MemoryBudget.parse(search.memory_limit)
     return SearchJob(template, X, y, weights, attributes, splits, scorer, routed.scorer.score, memory)
-
-
-def _indices(rows: Any) -> np.ndarray:
-    """Row indices from row indices or from a mask."""
-    rows = np.asarray(rows)
-    return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
 def _kernel_choices(axes: Axes, job: SearchJob) -> list[KernelChoice]:
@@ -250,8 +246,12 @@ def _kernel_choices(axes: Axes, job: SearchJob) -> list[KernelChoice]:
 
 
 def fit_search(search: BaseSearch, X, y, sample_weight, params: dict[str, Any]) -> SearchOutcome:
-    """The outcome of a search, refit included. The estimator is not changed but for what validation notes of X."""
+    """The outcome of a search, refit included. The estimator is not changed but for what validation notes of X.
+
+    Call it in `unchanged_on_failure`, and store the outcome there.
+    """
     axes, attributes = read_axes(search), Attributes()
+    search._check_scoring(axes.losses)
     refit_rows, on_dask = (X, y, sample_weight), is_dask(X)
     if on_dask:
         attributes["searched_rows_"], X, y, weights = _draw(search, *refit_rows, params)
@@ -266,7 +266,8 @@ def fit_search(search: BaseSearch, X, y, sample_weight, params: dict[str, Any]) 
         scores = search_grid(job, axes, choices, method=_method(search), report=report, stages=stages)
     if scores.best is None:
         raise ValueError("No cell of the grid has a finite score: look at the scorer and at y.")
-    warn_unfinished(search.max_iter, int(scores.unfinished.sum()), scores.values.size)
+    warn_unfinished(search.max_iter, int(scores.unfinished.sum()), int(np.isfinite(scores.values).sum()))
+    warn_at_edge(axes, choices, scores)
     attributes |= _search_attributes(job, axes, choices, scores)
     if not search.refit:
         return SearchOutcome(job, scores, attributes, None)
@@ -276,6 +277,8 @@ def fit_search(search: BaseSearch, X, y, sample_weight, params: dict[str, Any]) 
         C, choice, loss = scores.best
         higher = np.unique(axes.Cs[axes.Cs >= axes.Cs[C]])
         clean = search._refit_without_suspects(job, Cell(axes.losses[loss], higher, choices[choice]), scores, report)
+        if clean is not None:
+            warn_suspects(clean.suspects, job.y)
     best = _refit(search, *refit_rows, job, attributes, scores.function if clean is None else clean.function, clean)
     attributes |= {"best_estimator_": best, "refit_time_": perf_counter() - started, "n_iter_": best.n_iter_}
     return SearchOutcome(job, scores, attributes, clean)
@@ -361,14 +364,3 @@ def _refit(
     # a nonconvex loss starts from the mean of its splits' functions, to end at the stationary point that was scored
     init = None if settings.loss.is_convex or is_precomputed(best.kernel) else function
     return fit_estimator(best, X, y, sample_weight, init).set_params(checkpoint=None)
-
-
-def warn_unfinished(max_iter: int, n_unfinished: int, n_fits: int) -> None:
-    """Warn, with advice, when fits of a search stopped at max_iter."""
-    if n_unfinished:
-        warnings.warn(
-            f"{n_unfinished} of {n_fits} fits stopped after max_iter={max_iter} iterations. "
-            "Raise max_iter, or raise tol, or leave out the highest C.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )

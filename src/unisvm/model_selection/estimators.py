@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from unisvm._checks import one_of
-from unisvm._validation import check_rows_and_targets
+from unisvm._validation import check_rows_and_targets, unchanged_on_failure
 from unisvm.classifier import UniSVMClassifier
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.predictions import map_predictions
@@ -19,6 +19,9 @@ from unisvm.model_selection.calibration import METHODS, Calibration
 from unisvm.model_selection.suspects import refit_without_suspects
 from unisvm.regressor import UniSVMRegressor
 from unisvm.targets import check_labels, signs_of
+
+# the default scoring of real targets
+_MEDIAN_ERROR = "neg_median_absolute_error"
 
 
 @dataclass(eq=False, repr=False)
@@ -50,13 +53,16 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
         Whether to fit the best cell on all rows.
     search : {"auto", "adaptive", "halving", "full"}, default="auto"
         "full" scores all cells. "adaptive" judges kernels and values of gamma by leave-one-out errors of least squares
-        on at most 3,000 rows, and scores the two best, each with the three values of C that suit each loss. "halving"
-        rules out kernels on samples of 2,000, 8,000, … rows. Scores of cells that are not tried are NaN. "auto" is
-        "adaptive" where `Cs` and `gammas` are numbers of values or None, and "full" where the values are given.
+        on at most 10,000 rows. For the best three, if they are close, it scores every loss with the C that suits it,
+        then the best loss with the values of C beside it, both with few landmarks, and the best cell with all
+        landmarks. "halving" rules out kernels on samples of 2,000, 8,000, … rows. Scores of cells that are not tried
+        are NaN. "auto" is "adaptive" where `Cs` and `gammas` are numbers of values or None, and "full" where the
+        values are given.
     drop_suspects : bool, default=True
         With three classes or more: find the rows whose label is clearly contradicted by fits that did not see them
-        and, if they are many, leave them out of the refit unless the score is then clearly lower on rows that had no
-        part in finding them. Not for several labels a row.
+        and, if they are many, and as frequent where the fits are sure as elsewhere, leave them out of the refit where
+        the score then rises, by more than its standard error and by 0.005, on rows that had no part in finding them. A
+        `FitWarning` says how many rows of which classes are left out. Not for several labels a row.
     calibration : {"sigmoid", "isotonic"}, default="sigmoid"
         Curve from decisions to probabilities in `predict_proba`.
     kernel : str, Kernel, callable or a sequence of them, default="auto"
@@ -79,12 +85,14 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
     best_score_ : float
     best_index_ : int
     best_estimator_ : UniSVMClassifier
-        The best cell fitted on all rows; if suspects were left out, on the others, and perhaps with one of the next
-        three higher C of the grid.
+        The best cell fitted on all rows; if suspects were left out, on the others, and perhaps with the next higher C
+        of the grid.
     suspects_ : ndarray of int
         Row indices that the refit left out.
     cv_results_ : dict
-        Scores of all cells in the layout of `GridSearchCV`. The times are a cell's share of its batch.
+        Scores of all cells in the layout of `GridSearchCV`. The times are a cell's share of its batch. After an
+        adaptive search ``n_landmarks`` says how many landmarks a cell was tried with, 0 if it was not, and the best
+        cell is the best of those with the most.
     oof_decision_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Decisions of the best cell on the rows that its folds left out, as `decision_function` gives them; fitted
         without suspects if the refit is.
@@ -153,20 +161,21 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
         self : UniSVMClassifierCV
         """
         one_of("calibration", self.calibration, METHODS)
-        job, scores, attributes, clean = fit_search(self, X, y, sample_weight, params)
-        classes, decision = job.target_attributes["classes_"], scores.decision if clean is None else clean.decision
-        multilabel = job.y.ndim == 2
-        positive = signs_of(job.y, classes, decision.dtype) > 0
-        # a class of weight 0 is left out
-        weights = job.weights if multilabel else job.weights * np.isin(job.y, classes)
-        attributes |= {
-            "classes_": classes,
-            "_multilabel": multilabel,
-            "suspects_": np.empty(0, dtype=np.intp) if clean is None else np.flatnonzero(clean.suspects),
-            "oof_decision_": decision if multilabel or decision.shape[1] > 1 else decision[:, 0],
-            "calibration_": Calibration(self.calibration, decision, positive, weights),
-        }
-        store_outcome(self, attributes)
+        with unchanged_on_failure(self):
+            job, scores, attributes, clean = fit_search(self, X, y, sample_weight, params)
+            classes, decision = job.target_attributes["classes_"], scores.decision if clean is None else clean.decision
+            multilabel = job.y.ndim == 2
+            positive = signs_of(job.y, classes, decision.dtype) > 0
+            # a class of weight 0 is left out
+            weights = job.weights if multilabel else job.weights * np.isin(job.y, classes)
+            attributes |= {
+                "classes_": classes,
+                "_multilabel": multilabel,
+                "suspects_": np.empty(0, dtype=np.intp) if clean is None else np.flatnonzero(clean.suspects),
+                "oof_decision_": decision if multilabel or decision.shape[1] > 1 else decision[:, 0],
+                "calibration_": Calibration(self.calibration, decision, positive, weights),
+            }
+            store_outcome(self, attributes)
         return self
 
     def _validate(self, X, y):
@@ -176,18 +185,16 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
     def _refit_without_suspects(self, job, cell, scores, report):
         if not self.drop_suspects or job.y.ndim == 2:
             return None
-        return refit_without_suspects(job, cell, scores.values[scores.best], scores.decision, report)
+        return refit_without_suspects(job, cell, scores.few_values, scores.decision, report)
 
-    def _check_splits(self, y, weights, splits, attributes) -> None:
-        super()._check_splits(y, weights, splits, attributes)
+    def _check_splits(self, y, weights, splits) -> None:
         if y.ndim == 2:
             return
         for k, (train, _) in enumerate(splits):
-            missing = np.setdiff1d(attributes["classes_"], y[train][weights[train] > 0])
-            if len(missing):
+            if len(found := np.unique(y[train][weights[train] > 0])) < 2:
                 raise ValueError(
-                    f"cv: split {k} has no training rows of class {', '.join(map(repr, missing[:5].tolist()))}. "
-                    "Use fewer or stratified folds, or leave such rare classes out."
+                    f"cv: split {k} has training rows of one class only, {found.item(0)!r}. "
+                    "Use stratified folds, as cv=5 does, or shuffle the rows."
                 )
 
     def decision_function(self, X):
@@ -243,7 +250,9 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
 class UniSVMRegressorCV(RegressorMixin, BaseSearch):
     """Kernel support vector regressor that chooses its loss, C, kernel and gamma by cross-validation.
 
-    It works as `UniSVMClassifierCV` does. Each fold has its own robust scale of the target.
+    It works as `UniSVMClassifierCV` does. Each fold has its own robust scale of the target. `score` is that of the
+    search's scorer, as in `GridSearchCV`: by default the median absolute error with a minus sign, and not R² as in
+    `UniSVMRegressor`; ``scoring="r2"`` searches by R², and `best_estimator_` has it as its `score` in any case.
 
     Parameters
     ----------
@@ -256,6 +265,9 @@ class UniSVMRegressorCV(RegressorMixin, BaseSearch):
         As in `UniSVMClassifierCV`; the default folds are not stratified.
     scoring : str, callable or None, default="neg_median_absolute_error"
         Any scorer of scikit-learn. The default does not let wrong targets in the held-out folds decide; None is R².
+        Losses that are not symmetric, such as "pinball" with ``tau=0.1``, aim elsewhere than the default does, and are
+        refused with it: they need a scorer of their own, such as ``make_scorer(mean_pinball_loss, alpha=0.1,
+        greater_is_better=False)``.
     degree, coef0, kernel_params, rank, rank_tol, landmarks, fit_intercept, tol, max_iter, memory_limit, scratch_dir, \
 n_jobs, verbose, random_state
         As in `UniSVMRegressor`.
@@ -293,12 +305,11 @@ refit_time_, n_iter_, searched_rows_
     _plain, _task = UniSVMRegressor, REGRESSION
     _default_losses = ("huber", "welsch", "truncated_huber")
     _C_range = 1e-1, 1e3
-    _usable_scorings = ("neg_median_absolute_error", "neg_mean_absolute_error", "r2")
-    score = BaseSearch.score
+    _usable_scorings = (_MEDIAN_ERROR, "neg_mean_absolute_error", "r2")
 
     losses: Any = None
     _: KW_ONLY
-    scoring: Any = "neg_median_absolute_error"
+    scoring: Any = _MEDIAN_ERROR
 
     def fit(self, X, y=None, sample_weight=None, **params):
         """Score the grid, and fit its best cell on all rows.
@@ -319,10 +330,42 @@ refit_time_, n_iter_, searched_rows_
         -------
         self : UniSVMRegressorCV
         """
-        job, scores, attributes, _ = fit_search(self, X, y, sample_weight, params)
-        decision = scores.decision[:, 0] if job.y.ndim == 1 else scores.decision
-        store_outcome(self, attributes | {"oof_decision_": decision})
+        with unchanged_on_failure(self):
+            job, scores, attributes, _ = fit_search(self, X, y, sample_weight, params)
+            decision = scores.decision[:, 0] if job.y.ndim == 1 else scores.decision
+            store_outcome(self, attributes | {"oof_decision_": decision})
         return self
 
     def _validate(self, X, y):
         return check_rows_and_targets(self, X, y, multi_output=True, y_numeric=True)
+
+    def _check_scoring(self, losses) -> None:
+        if not (isinstance(self.scoring, str) and self.scoring == _MEDIAN_ERROR):
+            return
+        for i, loss in enumerate(losses):
+            if not loss.is_symmetric:
+                raise ValueError(
+                    f"scoring={_MEDIAN_ERROR!r}, the default, judges fits by their distance from the middle of the "
+                    f"targets, where losses[{i}], {loss!r}, does not aim. Pass a scorer of what it aims at, with "
+                    "sklearn.metrics.make_scorer: for a quantile scoring=make_scorer(mean_pinball_loss, alpha=tau, "
+                    "greater_is_better=False), for any loss make_scorer(lambda y, predicted: "
+                    "loss.value(y - predicted).mean(), greater_is_better=False)."
+                )
+
+    def score(self, X, y, **params):
+        """Score of the best estimator by the scorer of the search, as in `GridSearchCV`: R² only if that is the scorer.
+
+        By default it is the median absolute error with a minus sign, at most 0. ``best_estimator_.score`` is R².
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        **params : dict
+            Further arguments of the scorer, such as sample_weight.
+
+        Returns
+        -------
+        score : float
+        """
+        return BaseSearch.score(self, X, y, **params)

@@ -20,8 +20,9 @@ from unisvm.parallel import count_threads
 from unisvm.rows import MemoryRows
 from unisvm.targets import Attributes, TargetUnits, TrainingTargets
 
-# rows that the same splits leave out are kept together where there are so many of each kind
-_WORTH_SORTING = 100
+# Fits that only have to tell cells apart have so many landmarks, or more if there is one for so many rows, and a
+# tolerance that is not strict.
+_FEW_LANDMARKS, _ROWS_A_LANDMARK, _LOOSE_TOL = 300, 10, 1e-3
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
@@ -57,6 +58,20 @@ class SearchJob(NamedTuple):
         """The job with one random state for all fits, so that the refit has the search's landmarks."""
         seed = int(rng.randint(2**31 - 1))
         return self._replace(template=clone(self.template).set_params(random_state=seed))
+
+    def few_landmarks(self, rank: int | None = None) -> SearchJob:
+        """The job with at most so many landmarks, unless the user gives them, and no strict tolerance."""
+        template = clone(self.template)
+        if rank is None:
+            rank = max(_FEW_LANDMARKS, int(self._rows_of_a_column()) // _ROWS_A_LANDMARK)
+        if isinstance(template.landmarks, str):
+            template.set_params(rank=rank if template.rank is None else min(template.rank, rank))
+        return self._replace(template=template.set_params(tol=max(template.tol, _LOOSE_TOL)))
+
+    def _rows_of_a_column(self) -> float:
+        """Number of rows that a column is fitted to: of two classes, where these are fitted in pairs."""
+        pairs = self.target_attributes.get("_pairs")
+        return len(self.weights) * (1.0 if pairs is None else 2 / (1 + pairs.max()))
 
     def settings(self, choice: KernelChoice) -> FitSettings:
         """Settings of fits with this kernel."""
@@ -206,12 +221,8 @@ def _stored_columns(
     return SplitColumns(target_of, n_targets, medians, totals, whole.units.pairs), stored
 
 
-def _order(stored: np.ndarray, columns: SplitColumns) -> np.ndarray | None:
-    """Order in which rows that count in the same columns follow each other; None if there are many kinds of rows."""
-    # rows that the same splits leave out and, where pairs are fitted, of the same class
-    counts = stored[:, 0 if columns.pairs is not None else columns.n_targets :] > 0
-    kinds = np.packbits(counts, axis=1)
-    # up to eight splits are one number, which is sorted many times faster than a row
-    kinds = kinds[:, 0] if kinds.shape[1] == 1 else kinds
-    _, kind, n_rows = np.unique(kinds, axis=0, return_inverse=True, return_counts=True)
-    return np.argsort(kind, kind="stable") if n_rows.min() >= _WORTH_SORTING else None
+def _order(stored: np.ndarray, columns: SplitColumns) -> np.ndarray:
+    """Order in which rows that count in the same columns follow each other: of a class, where pairs are fitted, and of
+    the same splits."""
+    kinds = np.packbits(stored[:, 0 if columns.pairs is not None else columns.n_targets :] > 0, axis=1)
+    return np.lexsort(kinds.T[::-1])

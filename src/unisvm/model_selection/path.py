@@ -13,8 +13,9 @@ from unisvm._base import set_attributes
 from unisvm._checks import one_of
 from unisvm.distributed.collections import refuse_collections
 from unisvm.losses.base import CLASSIFICATION, REGRESSION, TASKS
+from unisvm.model_selection.advice import warn_unfinished
 from unisvm.model_selection.axes import Axes, KernelChoice
-from unisvm.model_selection.base import BaseSearch, plain_estimator, plan, read_axes, warn_unfinished
+from unisvm.model_selection.base import BaseSearch, plain_estimator, plan, read_axes
 from unisvm.model_selection.estimators import UniSVMClassifierCV, UniSVMRegressorCV
 from unisvm.model_selection.folds import SearchJob, fold
 from unisvm.model_selection.held_out import solve_kernel, split_attributes

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from unisvm.checkpoint import Arrays, Stages
 from unisvm.kernel_expansion import KernelExpansion
-from unisvm.model_selection.adaptive import promising_cells
+from unisvm.model_selection.adaptive import suitable_Cs
 from unisvm.model_selection.axes import Axes, KernelChoice
 from unisvm.model_selection.folds import Folds, SearchJob, fold
 from unisvm.model_selection.held_out import CellResult, decision_bytes, max_cells, solve_kernel
@@ -28,6 +28,10 @@ from unisvm.progress import Report
 _FIRST_ROWS, _GROWTH = 2000, 4
 # a split of fewer rows tells nothing
 _FEWEST_ROWS = 20
+# values of C that an adaptive search tries: those nearest to the one that suits the rows
+_N_CS = 3
+# arrays with an entry for each cell
+_BY_CELL = ("values", "fit_seconds", "score_seconds", "n_landmarks")
 
 
 @dataclass
@@ -40,37 +44,45 @@ class Scores:
         NaN where a cell was not tried.
     fit_seconds, score_seconds : ndarray of shape (n_C, n_choices, n_losses)
         For one split.
+    n_landmarks : ndarray of int of shape (n_C, n_choices, n_losses)
+        Most landmarks that the cell's fits could have; 0 where it was not tried.
     unfinished : ndarray of int of shape (n_choices,)
-        Number of columns that reached max_iter.
+        Number of fits, one for each cell and split, that reached max_iter.
     best : tuple of int or None
         The best cell.
     decision : ndarray of shape (n_samples, n_outputs)
         Its decisions on the rows left out, averaged over the splits that leave a row out, NaN where none does.
     function : KernelExpansion or None
         Mean of its splits' functions.
+    few_values : ndarray of shape (n_splits,) or None
+        Its scores with few landmarks, if an earlier round had these.
     """
 
     values: np.ndarray
     fit_seconds: np.ndarray
     score_seconds: np.ndarray
+    n_landmarks: np.ndarray
     unfinished: np.ndarray
     best: tuple[int, ...] | None = None
     decision: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     function: KernelExpansion | None = None
+    few_values: np.ndarray | None = None
 
     @classmethod
     def empty(cls, n_Cs: int, n_choices: int, n_losses: int, n_splits: int) -> Scores:
         """Scores before any cell was tried."""
         shape = (n_Cs, n_choices, n_losses)
-        return cls(np.full((*shape, n_splits), np.nan), np.zeros(shape), np.zeros(shape), np.zeros(n_choices, int))
+        seconds, counts = (np.zeros(shape), np.zeros(shape)), (np.zeros(shape, int), np.zeros(n_choices, int))
+        return cls(np.full((*shape, n_splits), np.nan), *seconds, *counts)
 
-    def record(self, result: CellResult, choice: int, folds: Folds) -> None:
+    def record(self, result: CellResult, choice: int, folds: Folds, n_landmarks: int) -> None:
         """Take in the results of a C for the kernel of this index."""
         cells = result.C_index, choice, result.losses
         self.values[cells] = result.scores
+        self.n_landmarks[cells] = n_landmarks
         self.fit_seconds[cells] = result.fit_seconds / result.scores.size
         self.score_seconds[cells] = result.score_seconds / result.scores.size
-        self.unfinished[choice] += int((~result.batch.converged[:, result.place]).sum())
+        self.unfinished[choice] += int((~result.batch.converged[:, result.place]).any(axis=-1).sum())
         for position, j in enumerate(result.losses.tolist()):
             if self._becomes_best((result.C_index, choice, j)):
                 self.decision = result.decision[:, position].copy()
@@ -78,16 +90,29 @@ class Scores:
 
     def state(self, choice: int) -> Arrays:
         """The scores for one kernel as arrays."""
-        saved_arrays = {name: getattr(self, name)[:, choice] for name in ("values", "fit_seconds", "score_seconds")}
+        saved_arrays = {name: getattr(self, name)[:, choice] for name in _BY_CELL}
         return saved_arrays | {"unfinished": self.unfinished[choice]}
 
     def resume(self, choice: int, saved_arrays: Arrays) -> None:
         """Inverse of `state`, but for the decisions and function of the best cell."""
-        for name in ("values", "fit_seconds", "score_seconds"):
+        for name in _BY_CELL:
             getattr(self, name)[:, choice] = saved_arrays[name]
         self.unfinished[choice] = saved_arrays["unfinished"]
         for c, j in np.ndindex(saved_arrays["fit_seconds"].shape):
             self._becomes_best((c, choice, j))
+
+    def best_of(self, choice: int) -> tuple[int, int]:
+        """Indices of C and loss of the best cell of a kernel."""
+        means = self.values[:, choice].mean(axis=-1)
+        C, loss = np.unravel_index(np.nanargmax(means), means.shape)
+        return int(C), int(loss)
+
+    def add_earlier(self, earlier: Scores) -> None:
+        """Take in the cells of an earlier round that this one did not try; they do not become the best."""
+        missing = self.n_landmarks == 0
+        for name in _BY_CELL:
+            getattr(self, name)[missing] = getattr(earlier, name)[missing]
+        self.unfinished += earlier.unfinished
 
     def _becomes_best(self, cell: tuple[int, ...]) -> bool:
         """Whether this cell is now the best; of equals, the one that GridSearchCV lists first."""
@@ -122,9 +147,19 @@ def search_grid(
     """
     search = _Search(job, axes, choices, report, stages)
     if method == "adaptive":
-        search.tried = search.promising()
-        return search.score(np.flatnonzero(search.tried.any(axis=(0, 2))).tolist())
+        return search.adapt()
     return search.score(search.halve() if method == "halving" else range(len(choices)))
+
+
+class _Round(NamedTuple):
+    """A round of a search: the scores that it fills, its folds and cells, and how its kernels share the threads."""
+
+    scores: Scores
+    folds: Folds
+    tried: np.ndarray | None
+    prefix: str
+    at_once: int
+    shared: set[int]
 
 
 @dataclass
@@ -134,43 +169,85 @@ class _Search:
     choices: Sequence[KernelChoice]
     report: Report
     stages: Stages
-    #: mask of the cells to try, of shape (n_C, n_choices, n_losses); None for all
-    tried: np.ndarray | None = None
 
-    def promising(self) -> np.ndarray:
-        """Mask of the cells that are worth cross-validation."""
-        saved = self.stages.load("promising")
-        if saved is not None:
-            return saved["cells"]
-        cells = promising_cells(self.job, self.axes, self.choices, self.report)
-        self.stages.save("promising", {"cells": cells})
-        return cells
+    def adapt(self) -> Scores:
+        """Scores of the cells that an adaptive search tries.
 
-    def score(self, chosen: Iterable[int], subset: np.ndarray | None = None) -> Scores:
-        """Scores of the kernels of these indices on all rows, or on a subset of them."""
+        Of at most three kernels, all losses are tried with the C that suits them, then the best loss with the values of
+        C beside it, both with few landmarks; and then the best cell with all landmarks.
+        """
+        suited = self._suited()
+        chosen = np.flatnonzero(np.isfinite(suited).all(axis=1)).tolist()
+        distance = np.abs(np.log(self.axes.Cs)[:, None, None] - np.log(suited))
+        nearness = np.argsort(np.argsort(distance, axis=0, kind="stable"), axis=0)
+        few = replace(self, job=self.job.few_landmarks())
+        scores = few.score(chosen, tried=nearness == 0, prefix="losses-")
+        if scores.best is None:
+            return scores
+        chosen = [g for g in chosen if np.isfinite(scores.values[:, g]).any()]
+        beside, best = np.zeros((2, *nearness.shape), dtype=bool)
+        for g in chosen:
+            _, loss = scores.best_of(g)
+            beside[:, g, loss] = (nearness > 0)[:, g, loss] & (nearness < _N_CS)[:, g, loss]
+        if beside.any():
+            more = few.score(chosen, tried=beside, prefix="Cs-")
+            more.add_earlier(scores)
+            scores = more
+        for g in chosen:
+            C, loss = scores.best_of(g)
+            best[C, g, loss] = True
+        final = self.score(chosen, tried=best)
+        if final.best is not None:
+            final.few_values = scores.values[final.best]
+        final.add_earlier(scores)
+        return final
+
+    def _suited(self) -> np.ndarray:
+        """C that suits the rows for each kernel and loss; NaN where a kernel is not worth cross-validation."""
+        saved = self.stages.load("suited")
+        if saved is None:
+            saved = {"Cs": suitable_Cs(self.job, self.axes, self.choices, self.report)}
+            self.stages.save("suited", saved)
+        return saved["Cs"]
+
+    def score(
+        self,
+        chosen: Iterable[int],
+        subset: np.ndarray | None = None,
+        *,
+        tried: np.ndarray | None = None,
+        prefix: str = "",
+    ) -> Scores:
+        """Scores of the kernels of these indices on all rows, or on a subset of them.
+
+        `tried` is a mask of the cells to try, of shape (n_C, n_choices, n_losses); None for all. Stages have names with
+        this prefix; a search ends with the round that has none.
+        """
         job, chosen = self.job, list(chosen)
         scores = Scores.empty(len(self.axes.Cs), len(self.choices), len(self.axes.losses), len(job.splits))
         folds = fold(job, subset)
-        prefix = "" if subset is None else f"{len(subset)}-rows-"
         saved = {g: arrays for g in chosen if (arrays := self.stages.load(f"{prefix}gamma-{g}")) is not None}
         for g, arrays in saved.items():
-            scores.resume(g, arrays)
+            with self.stages.restoring(f"{prefix}gamma-{g}"):
+                scores.resume(g, arrays)
         at_once = self._kernels_at_once(folds, len(chosen))
         # A thread for each is busier than threads that wait for each other after every sweep. Kernels that would leave
         # threads idle come last, and have them all. Which these are does not depend on what was saved: sums over
         # another number of threads would be rounded otherwise.
         shared = set(chosen[: len(chosen) - len(chosen) % at_once]) if at_once > 1 else set()
-        self._score_some([g for g in chosen if g not in saved], shared, scores, folds, at_once, prefix)
-        if subset is None and scores.best is not None and scores.best[1] in saved:
+        round_ = _Round(scores, folds, tried, prefix, at_once, shared)
+        self._score_some([g for g in chosen if g not in saved], round_)
+        if not prefix and scores.best is not None and scores.best[1] in saved:
             # its decisions are too large to be kept
-            self._score_some([scores.best[1]], shared, scores, folds, at_once, prefix)
+            self._score_some([scores.best[1]], round_)
         return scores
 
-    def _score_some(
-        self, chosen: list[int], shared: set[int], scores: Scores, folds: Folds, at_once: int, prefix: str
-    ) -> None:
+    def _score_some(self, chosen: list[int], round_: _Round) -> None:
         """Score kernels: those that are `shared` in one thread each, so many at the same time."""
+        scores, folds, tried, prefix, at_once, shared = round_
         job, lock, config = self.job, Lock(), get_config()
+        n_rows, rank = folds.rows.n_rows, job.template.rank
+        n_landmarks = n_rows if rank is None else min(rank, n_rows)
         template = clone(job.template).set_params(n_jobs=1)
         job_share = job._replace(template=template, memory=job.memory.share(at_once))
         share = job_share, folds._replace(rows=folds.rows.with_threads(1))
@@ -178,10 +255,10 @@ class _Search:
         def score(g: int, job: SearchJob, folds: Folds, cancel: CancelToken) -> None:
             scores.unfinished[g] = 0
             axes, choice = self.axes, self.choices[g]
-            tried = None if self.tried is None else self.tried[:, g].T
-            for result in solve_kernel(job, folds, axes.losses, axes.Cs, choice, self.report, cancel, tried):
+            cells = None if tried is None else tried[:, g].T
+            for result in solve_kernel(job, folds, axes.losses, axes.Cs, choice, self.report, cancel, cells):
                 with lock:
-                    scores.record(result, g, folds)
+                    scores.record(result, g, folds, n_landmarks)
             with lock:
                 if not cancel.cancelled:
                     self.stages.save(f"{prefix}gamma-{g}", scores.state(g))
@@ -221,7 +298,7 @@ class _Search:
         while len(left) > 1 and n_rows <= len(order) / 2:
             drawn = np.sort(order[:n_rows])
             if _has_all_splits(job, drawn):
-                scores = self.score(left, drawn)
+                scores = self.score(left, drawn, prefix=f"{n_rows}-rows-")
                 reached = np.nanmax(scores.values.mean(axis=-1)[:, left], axis=(0, 2))
                 best = np.argsort(-reached, kind="stable")[: -(-len(left) // 2)]
                 left = sorted(left[i] for i in best)
@@ -239,7 +316,7 @@ def _has_all_splits(job: SearchJob, rows: np.ndarray) -> bool:
 
 
 def cv_results(scores: Scores, axes: Axes, choices: Sequence[KernelChoice]) -> dict[str, Any]:
-    """Scores in the layout of GridSearchCV, with the kernel if there are several."""
+    """Scores in the layout of GridSearchCV, with the kernel if there are several, and landmarks if these differ."""
     one_kernel = all(choice.kernel is choices[0].kernel for choice in choices)
     cells = [{"gamma": choice.gamma} | ({} if one_kernel else {"kernel": choice.kernel}) for choice in choices]
     params = [{"C": C, **cell, "loss": loss} for C in axes.Cs.tolist() for cell in cells for loss in axes.given_losses]
@@ -258,8 +335,19 @@ def cv_results(scores: Scores, axes: Axes, choices: Sequence[KernelChoice]) -> d
     results["params"] = params
     for k in range(values.shape[1]):
         results[f"split{k}_test_score"] = values[:, k]
-    # cells that were not tried come last
-    lowest = np.where(np.isfinite(mean), mean, -np.inf)
-    results |= {"mean_test_score": mean, "std_test_score": std}
-    results["rank_test_score"] = rankdata(-lowest, method="min").astype(np.int32)
+    n_landmarks = scores.n_landmarks.ravel()
+    results |= {"mean_test_score": mean, "std_test_score": std, "rank_test_score": _ranks(mean, n_landmarks)}
+    if n_landmarks.min() < n_landmarks.max():
+        results["n_landmarks"] = n_landmarks
     return results
+
+
+def _ranks(mean: np.ndarray, n_landmarks: np.ndarray) -> np.ndarray:
+    """Places of the cells: those of the last round of a search come first, and those that were not tried last."""
+    ranks, n_before = np.zeros(len(mean), dtype=np.int32), 0
+    for count in np.unique(n_landmarks)[::-1].tolist():
+        of_round = n_landmarks == count
+        lowest = np.where(np.isfinite(mean[of_round]), mean[of_round], -np.inf)
+        ranks[of_round] = n_before + rankdata(-lowest, method="min")
+        n_before += int(of_round.sum())
+    return ranks
