@@ -35,7 +35,7 @@ class Part:
     def use(self, wanted: bool) -> None:
         compiled._sweeps = self._module if wanted else None
         # whether a thread flushes subnormal numbers is fixed when it starts
-        parallel._helpers.cache_clear()
+        parallel._helpers.reset()
 
 
 def seconds(function, *arguments) -> float:

@@ -176,14 +176,14 @@ def draw(runs: dict[str, Any]) -> None:
 
     figure, axes = plt.subplots(1, len(ROWS), figsize=(9, 3.6), sharey=True, layout="constrained")
     for ax, n_rows in zip(axes, ROWS, strict=True):
-        for system in SYSTEMS:
+        for i, system in enumerate(SYSTEMS):
             found = [accuracies(runs, SETS, system, n_rows, noise) for noise in NOISE]
             if any(values is None for values in found):
                 continue
             means = [values.mean() for values in found]
             spread = [values.mean(axis=0).std(ddof=1) for values in found]
-            ours = system.startswith("UniSVM")
-            ax.errorbar(100 * np.array(NOISE), means, spread, marker="o", lw=2.5 if ours else 1.2, label=system)
+            style = {"color": f"C{i}", "marker": "o", "lw": 2.5 if system.startswith("UniSVM") else 1.2}
+            ax.errorbar(100 * np.array(NOISE), means, spread, label=system, **style)
         ax.set(title=f"{n_rows:,} training rows", xlabel="wrong training labels, %")
     axes[0].set_ylabel("mean test accuracy, %")
     axes[0].legend(fontsize=8)

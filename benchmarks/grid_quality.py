@@ -150,17 +150,8 @@ def ours(data: Data, seed: int, jobs: int, **params):
 
 
 def ours_with_rbf(data: Data, seed: int, jobs: int):
-    """Ours with one kernel; suspects stay in, so that only the kernels differ from drop_suspects=False."""
-    params = {"drop_suspects": False} if data.kind == CLASSIFICATION else {}
-    return ours(data, seed, jobs, kernel="rbf", **params)
-
-
-def ours_on_fewer(data: Data, seed: int, jobs: int):
-    """Ours on clean labels of so many rows that they carry the information of all wrong ones: see FEWER_NOTE."""
-    n_classes, n_rows = len(np.unique(data.y_train)), len(data.y_train)
-    share = (1 - WRONG * n_classes / (n_classes - 1)) ** (2 if n_classes == 2 else 1)
-    chosen = sample(data.y_train, round(share * n_rows), seed, stratified=True)
-    return ours(data._replace(X_train=data.X_train[chosen], y_train=data.y_train[chosen]), seed, jobs)
+    """Ours with one kernel."""
+    return ours(data, seed, jobs, kernel="rbf")
 
 
 def exact_svm(data: Data, seed: int, jobs: int):
@@ -202,8 +193,6 @@ def nystroem(data: Data, seed: int, jobs: int):
 SYSTEMS = {
     "ours": (ours, "UniSVMClassifierCV", "UniSVMRegressorCV"),
     "ours rbf": (ours_with_rbf, "UniSVMClassifierCV, rbf", "UniSVMRegressorCV, rbf"),
-    "ours believing": (partial(ours, drop_suspects=False), "UniSVMClassifierCV, drop_suspects=False", ""),
-    "ours fewer": (ours_on_fewer, "UniSVMClassifierCV, clean labels of fewer rows", ""),
     "svm grid": (exact_svm, "GridSearchCV(SVC)", "GridSearchCV(SVR)"),
     "lightgbm": (boosting, "LightGBM", "LightGBM"),
     "lightgbm l1": (partial(boosting, objective="regression_l1"), "", "LightGBM, l1"),
@@ -212,21 +201,19 @@ SYSTEMS = {
 }
 
 
-#: variants of ours, which have tables of their own
-RBF_ALONE, BELIEVING, FEWER_ROWS = "ours rbf", "ours believing", "ours fewer"
-VARIANTS = (RBF_ALONE, BELIEVING, FEWER_ROWS)
+#: a variant of ours, which has a table of its own
+RBF_ALONE = "ours rbf"
 
 
 def titles(kind: str) -> dict[str, str]:
     """The systems that are compared on sets of a kind, with their names in the report."""
     named = {system: names[kind == REGRESSION] for system, (_, *names) in SYSTEMS.items()}
-    return {system: name for system, name in named.items() if name and system not in VARIANTS}
+    return {system: name for system, name in named.items() if name and system != RBF_ALONE}
 
 
-def is_for(system: str, name: str, noise: float) -> bool:
-    """Whether a system runs on a set with so much noise."""
-    has_a_name = bool(SYSTEMS[system][1 + (SETS[name] == REGRESSION)])
-    return has_a_name and (system != FEWER_ROWS or noise == 0.0)
+def is_for(system: str, name: str) -> bool:
+    """Whether a system runs on a set."""
+    return bool(SYSTEMS[system][1 + (SETS[name] == REGRESSION)])
 
 
 # ------------------------------------------------------------------ runs
@@ -275,34 +262,14 @@ training data have wrong labels or targets that are far off; test labels and tar
     UNISVM_DATA=folder python benchmarks/grid_quality.py
     python benchmarks/grid_quality.py --report
 
-**The rule for suspects has changed since.** The figures of ours for two classes (all classification sets but letter)
-were measured with an earlier rule, which left out suspects of two classes, too, if they were more than a sixth of the
-rows. Now suspects are left out with three classes or more only. For two classes see the column "all rows" of the table
-"Gain from leaving out suspects", which was measured with `drop_suspects=False`.
-
 - All systems are given the same rows. Columns have mean 0 and variance 1 on the training rows; w8a is sparse and stays
   as it is. a9a and ijcnn1 are trained on 20,000 rows.
-- Ours runs with its defaults (of that version).
+- Ours runs with its defaults.
 - The exact SVM searches {len(SVM_COSTS)} C × {len(SVM_GAMMAS)} gammas in 5 folds, on a sample of {SVM_SEARCHES:,} rows
   if there are more than {SVM_SEARCHES_ALL:,}. It is fitted on at most {SVM_FITS:,} rows, and stops after
   {SVM_ITERATIONS:,} iterations. scikit-learn trained it in the first runs, and scikit-learn-intelex in the later ones.
 - The grid of LightGBM has 8 cells and 3 folds.
 - Nystroem has 1,000 landmarks, and its gamma is that of "scale".
-"""
-FEWER_NOTE = """
-The last column is the loss of ours with clean labels of fewer rows: of 36 % of them, and of 79 % for the 26 classes of
-letter. All labels, wrong at this rate, carry no more information than clean labels of so many rows drawn at random:
-wrong labels of two classes are noisier than missing ones if at least (1 − 2p)² of the labels are left, and those of n
-classes if at least 1 − p n/(n − 1) are, by the strong data processing inequality. Where this column is above 1, ours
-cannot be expected to lose less than a point.
-"""
-SUSPECTS_NOTE = """
-The column "all rows" was run with a still earlier version, which differs by rounding. So was letter with 40 %: there
-rows were suspects from half of the usual lead on, and stayed in unless the score rose clearly.
-
-The rule for suspects was tuned on these test rows: on ijcnn1, phoneme, spambase, diabetes and letter, with these seeds.
-Its gain, and the points that ours loses to wrong labels, are therefore better here than on new sets, which are in
-model_selection.md.
 """
 TARGETS_NOTE = """
 Errors are in units of the target. All systems see the target divided by its interquartile range, and every search is
@@ -343,12 +310,11 @@ def table(runs: list[dict], kind: str, noise: float) -> list[str]:
 
 
 def lost(runs: list[dict]) -> list[str]:
-    """Points that each system loses to wrong labels, and ours to fewer rows, over the seeds that it has for both."""
+    """Points that each system loses to wrong labels, over the seeds that it has for both."""
     named = titles(CLASSIFICATION)
-    lines = [row("set", *named.values(), SYSTEMS[FEWER_ROWS][1]), "|---" * (len(named) + 2) + "|"]
+    lines = [row("set", *named.values()), "|---" * (len(named) + 1) + "|"]
     for name in CLASSES:
         pairs = [both(*(scores_of(runs, name, noise, system) for noise in (0.0, WRONG))) for system in named]
-        pairs.append(both(*(scores_of(runs, name, 0.0, system) for system in ("ours", FEWER_ROWS))))
         lines.append(row(name, *("–" if np.isnan(clean) else f"{100 * (clean - worse):.2f}" for clean, worse in pairs)))
     return lines
 
@@ -390,12 +356,12 @@ def shortfalls(runs: list[dict], kind: str) -> list[str]:
     return ["", f"Where ours is not first, {kind}:", "", *(lines or ["- Nowhere."])]
 
 
-def variant(runs: list[dict], systems: tuple[str, str], sets: list[str]) -> list[str]:
-    """Rows for two ways to run ours, over the seeds that both have."""
-    lines = []
-    for name in sets:
+def kernels(runs: list[dict]) -> list[str]:
+    """Rows for ours with both kernels and with one, over the seeds that both have."""
+    lines = [row("set", "wrong", "rbf or laplacian", "rbf alone"), "|---" * 4 + "|"]
+    for name in [*CLASSES, *TARGETS]:
         for noise in NOISE[SETS[name]]:
-            means = both(*(scores_of(runs, name, noise, system) for system in systems))
+            means = both(*(scores_of(runs, name, noise, system) for system in ("ours", RBF_ALONE)))
             if not np.isnan(means[0]):
                 cells = [f"{100 * x:.2f}" if SETS[name] == CLASSIFICATION else f"{x:.4g}" for x in means]
                 lines.append(row(name, f"{100 * noise:g} %", *cells))
@@ -407,19 +373,14 @@ def report(content: dict[str, Any]) -> str:
     for noise in NOISE[CLASSIFICATION]:
         lines += [f"## Accuracy in % with {100 * noise:g} % of the training labels wrong", ""]
         lines += [*table(runs, CLASSIFICATION, noise), ""]
-    lines += [f"## Points lost from clean labels to {100 * WRONG:g} % wrong ones", "", *lost(runs), FEWER_NOTE.rstrip()]
+    lines += [f"## Points lost from clean labels to {100 * WRONG:g} % wrong ones", "", *lost(runs)]
     lines += ["", "## Median absolute error with 10 % of the training targets far off", ""]
     lines += [*table(runs, REGRESSION, 0.1), TARGETS_NOTE.rstrip()]
     for kind in (CLASSIFICATION, REGRESSION):
         lines += ranks(runs, kind) + shortfalls(runs, kind)
-    lines += ["", "## Gain from leaving out suspects", ""]
-    lines += [row("set", "wrong", "suspects left out", "all rows"), "|---" * 4 + "|"]
-    lines += [*variant(runs, ("ours", BELIEVING), CLASSES), SUSPECTS_NOTE.rstrip()]
-    lines += ["", "## Gain from the second kernel", ""]
-    lines += [row("set", "wrong", "rbf or laplacian", "rbf alone"), "|---" * 4 + "|"]
-    # with all rows, so that only the kernels differ
-    lines += variant(runs, (BELIEVING, RBF_ALONE), CLASSES) + variant(runs, ("ours", RBF_ALONE), TARGETS)
-    lines += ["", "Accuracies in %, and median absolute errors in the last five rows, over the seeds that both have."]
+    if any(run["system"] == RBF_ALONE for run in runs):
+        lines += ["", "## Gain from the second kernel", "", *kernels(runs)]
+        lines += ["", "Accuracies in %, and median absolute errors of targets, over the seeds that both have."]
     used = [f"{package} {number}" for package, number in content["versions"].items()]
     return "\n".join([*lines, "", f"Versions: {', '.join(used)}."]) + "\n"
 
@@ -441,7 +402,7 @@ def main() -> None:
         for noise, system in product(NOISE[SETS[name]], options.systems):
             key = (name, noise, seed, system)
             known = key in map(key_of, stored()["runs"])
-            if known or noise not in options.noise or not is_for(system, name, noise):
+            if known or noise not in options.noise or not is_for(system, name):
                 continue
             done = run(*key, options.jobs)
             add(done)

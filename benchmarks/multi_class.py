@@ -136,7 +136,7 @@ def measure(name: str, loss_name: str, noise: float, seed: int, n_rows: int) -> 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", default=MANY_CLASSES, choices=MANY_CLASSES)
-    parser.add_argument("--loss", default="saturating", choices=losses.names("classification"))
+    parser.add_argument("--loss", default="feng", choices=losses.names("classification"))
     parser.add_argument("--noise", nargs="+", type=float, default=[0.0, 0.2, 0.4])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
     parser.add_argument("--rows", type=int, default=2500)

@@ -2,7 +2,7 @@
 
 OTHER is a folder with another version, such as a git worktree, whose compiled part was built in place. Each version is
 run in a process of its own, warmed up by one fit; then they take turns, and medians are shown. The tasks are fits of
-the peers' benchmark, and the grid of 250 fits of grid_cost.py.
+the peers' benchmark, the grid of 250 fits of grid_cost.py, and the default searches of default_cost.py.
 
 UNISVM_DATA=folder python benchmarks/versions.py OTHER [--tasks NAME ...] [--rounds N]
 """
@@ -18,23 +18,30 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from sklearn.datasets import make_classification
 
 THIS = Path(__file__).resolve().parents[1]
 GRID = "grid of 250 fits"
-TASKS = ("a9a", "ijcnn1", "covtype-100k", GRID)
+SEARCHES = {"search, 2 classes": 2, "search, 10 classes": 10}
+TASKS = ("a9a", "ijcnn1", "covtype-100k", GRID, *SEARCHES)
 # test rows whose decisions are compared
 N_COMPARED = 2000
 
 
 def serve(name: str) -> None:
     """Fit once for each line of the standard input, and print the seconds; then accuracy and decisions."""
-    from grid_cost import search_of
     from peers import systems, tasks
-    from unisvm import compiled
+    from unisvm import UniSVMClassifierCV, compiled
 
-    task = tasks.TASKS["ijcnn1" if name == GRID else name]
-    X, y, X_test, y_test = task.prepare()
-    model = search_of() if name == GRID else systems.SYSTEMS["unisvm"].make(task, len(y), n_jobs=2)
+    if name in SEARCHES:
+        X, y = X_test, y_test = generate(SEARCHES[name])
+        model = UniSVMClassifierCV(random_state=0)
+    else:
+        from grid_cost import search_of
+
+        task = tasks.TASKS["ijcnn1" if name == GRID else name]
+        X, y, X_test, y_test = task.prepare()
+        model = search_of() if name == GRID else systems.SYSTEMS["unisvm"].make(task, len(y), n_jobs=2)
     model.fit(X, y)
     print(json.dumps(compiled.is_available()), flush=True)
     for _ in sys.stdin:
@@ -44,6 +51,11 @@ def serve(name: str) -> None:
     accuracy = 100 * float(np.mean(model.predict(X_test) == y_test))
     decisions = model.decision_function(X_test[:N_COMPARED]).astype(float).ravel().tolist()
     print(json.dumps({"accuracy": accuracy, "decisions": decisions}))
+
+
+def generate(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of default_cost.py's searches."""
+    return make_classification(3000, 20, n_informative=8, n_classes=n_classes, flip_y=0.05, random_state=0)
 
 
 class Version:
