@@ -23,6 +23,7 @@ EXAMPLES = examples(README)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+@pytest.mark.filterwarnings("ignore:.* rows are left out of the refit:unisvm.FitWarning")
 @pytest.mark.parametrize("page", [page for page in PAGES if examples(page.read_text())], ids=lambda page: page.name)
 def test_examples_run(page, capsys):
     # one after the other, as a reader runs them
