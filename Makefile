@@ -11,13 +11,25 @@ STRICT := $(addprefix src/unisvm/,engine.py objective.py column_spec.py sweep.py
 #: installed one by one for the benchmark, which says which of them are missing
 PEERS := scikit-learn-intelex thundersvm-cpu libsvm-official lightgbm falkon
 
-.PHONY: demo test test-scale bench paper paper-full lint style types structure format clean
+.PHONY: demo test test-hard test-native test-matrix test-scale bench paper paper-full lint style types structure format clean
 
 demo: $(VENV)/for-demo
 	$(PYTHON) examples/demo.py
 
 test: $(VENV)/for-work
 	$(PYTHON) -m pytest -n 2 -q
+
+# all of the hard suite, under 40 minutes: nasty data, oracles, load, damaged files, and the compiled part with sanitizers
+test-hard: $(VENV)/for-work test-native
+	UNISVM_HARD=1 $(PYTHON) -m pytest -n 2 -q tests/hard
+
+# the compiled part built with address and undefined-behaviour sanitizers: its tests, and random calls of every function
+test-native: $(VENV)/for-work
+	$(PYTHON) tools/test_native.py
+
+# the oldest and the newest dependencies on every Python that is here, an installation without a compiler, the sdist
+test-matrix:
+	python3 tools/test_matrix.py
 
 # fits that are too large for the tests: on disk, on a cluster, killed and started again
 test-scale: export PYTHONPATH := benchmarks

@@ -224,7 +224,7 @@ def test_there_are_no_more_threads_than_processors():
 
 BESIDE_FITS = """
 import os, signal
-from threading import Thread
+from threading import Event, Thread
 from time import sleep
 import numpy as np
 from unisvm import UniSVMClassifier
@@ -236,12 +236,15 @@ y = X[:, 0] > 0
 def fit():
     return UniSVMClassifier(rank=20, C=1.0, n_jobs=2, random_state=0).fit(X, y).decision_function(X)
 
+ended = Event()
+
 def fit_in_a_loop():
-    while True:
+    while not ended.is_set():
         fit()
 
 expected = fit()
-Thread(target=fit_in_a_loop, daemon=True).start()
+thread = Thread(target=fit_in_a_loop, daemon=True)
+thread.start()
 for _ in range(20):
     sleep(0.01)
     child = os.fork()
@@ -250,6 +253,9 @@ for _ in range(20):
         signal.alarm(30)
         os._exit(not np.allclose(fit(), expected))
     assert os.waitpid(child, 0)[1] == 0
+# a thread that the end of the process finds in NumPy's C++ code would abort it
+ended.set()
+thread.join()
 """
 
 HELD = """
