@@ -6,6 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from unisvm import engine, kernels, losses, solvers
-from unisvm._checks import check_number, is_integer, is_number
+from unisvm._checks import check_number, is_integer, is_number, one_of
 from unisvm._validation import (
     check_kernel_matrix,
     check_rows,
@@ -27,11 +28,13 @@ from unisvm._validation import (
     unchanged_on_failure,
 )
 from unisvm._version import __version__
+from unisvm.bases import Basis
 from unisvm.checkpoint import check_folder, fingerprint, open_stages
 from unisvm.class_pairs import order_by_class
 from unisvm.distributed import fit as dask_fit
 from unisvm.distributed.collections import is_dask
 from unisvm.engine import FitSettings, Fitted
+from unisvm.fit_checks import warn_if_doubtful
 from unisvm.kernel_expansion import KernelExpansion, Postprocess, identity
 from unisvm.kernels.base import as_rows
 from unisvm.losses.base import CLASSIFICATION
@@ -91,6 +94,14 @@ class KernelEstimator(ParameterEstimator):
             as_rows(check_rows(self, X)), postprocess, out, count_threads(getattr(self, "n_jobs", None))
         )
 
+    @property
+    def coef_(self) -> np.ndarray:
+        """Coefficients of the columns of X, of shape (n_columns, n_features); only for a linear kernel."""
+        check_is_fitted(self)
+        if self.landmark_vectors_ is not None:
+            raise AttributeError("coef_ is only there for kernel='linear' without landmarks of your own.")
+        return self.dual_coef_
+
     def __sklearn_is_fitted__(self):
         return hasattr(self, "dual_coef_")
 
@@ -130,8 +141,8 @@ class BaseUniSVM(FitParameters, KernelEstimator):
     warm_start: bool = False
 
     @abstractmethod
-    def _target_encoder(self) -> TargetEncoder:
-        """Encoder of the targets."""
+    def _target_encoder(self, n_features: int) -> TargetEncoder:
+        """Encoder of the targets of rows with so many features."""
 
     @abstractmethod
     def _validate(self, X, y) -> tuple[Any, np.ndarray]:
@@ -170,6 +181,8 @@ def read_settings(estimator: BaseUniSVM) -> FitSettings:
         raise ValueError(f"scratch_dir must be a folder that is there, got {estimator.scratch_dir!r}.")
     check_folder(estimator.checkpoint)
     check_rule(estimator.landmarks)
+    if task == CLASSIFICATION:
+        one_of("multi_class", estimator.multi_class, ("auto", "ovo", "ovr"))
     if not isinstance(estimator.verbose, Integral):
         raise ValueError(f"verbose must be an integer, got {estimator.verbose!r}.")
     if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
@@ -181,9 +194,9 @@ def read_settings(estimator: BaseUniSVM) -> FitSettings:
     )
 
 
-def target_encoder(estimator: BaseUniSVM) -> TargetEncoder:
-    """Encoder of the estimator's targets."""
-    return estimator._target_encoder()
+def target_encoder(estimator: BaseUniSVM, n_features: int) -> TargetEncoder:
+    """Encoder of the targets of rows with so many features."""
+    return estimator._target_encoder(n_features)
 
 
 def describe_estimator(estimator: BaseEstimator, **others) -> dict[str, str]:
@@ -212,7 +225,7 @@ def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelE
         Functions in the units of y to start from; with ``warm_start``, those of the last fit.
     """
     with unchanged_on_failure(estimator):
-        settings, encoder = read_settings(estimator), estimator._target_encoder()
+        settings, encoder = read_settings(estimator), partial(target_encoder, estimator)
         load: Callable[..., tuple[Any, TargetUnits, Attributes]] = _load
         describe: Callable[[Any], dict[str, str]] = fingerprint.describe_store
         if is_dask(X):
@@ -249,11 +262,12 @@ def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelE
     set_attributes(estimator, attributes | _fitted_attributes(fitted))
     report.say(_certificate(fitted))
     _warn_unless_converged(estimator, fitted.result)
+    warn_if_doubtful(rows, fitted.basis, settings, fitted.trace_error, stacklevel=3)
     return estimator
 
 
 def _load(
-    estimator: BaseUniSVM, X, y, sample_weight, encoder: TargetEncoder, n_threads: int
+    estimator: BaseUniSVM, X, y, sample_weight, encoder: Callable[[int], TargetEncoder], n_threads: int
 ) -> tuple[MemoryRows, TargetUnits, Attributes]:
     """Rows with their training targets, the units of these, and the attributes that say what they mean."""
     X, y = estimator._validate(X, y)
@@ -261,7 +275,7 @@ def _load(
     weights, precomputed = check_weights(sample_weight, X), is_precomputed(estimator.kernel)
     if precomputed:
         check_kernel_matrix(X)
-    targets, attributes = encoder.encode(y, weights, X.dtype)
+    targets, attributes = encoder(X.shape[1]).encode(y, weights, X.dtype)
     kept, present = drop_zero_weights(X, targets.weights, precomputed=precomputed)
     values, weights = targets.values, targets.weights
     if len(present) < len(weights):
@@ -280,7 +294,8 @@ def _last_functions(
     if not hasattr(estimator, "dual_coef_") or is_precomputed(estimator.kernel):
         return None
     points = estimator.landmark_vectors_
-    same_shape = points.ndim == 2 and points.shape[1] == n_features and len(estimator.dual_coef_) == n_columns
+    has_columns = estimator.dual_coef_.shape[1] if points is None else points.shape[1] if points.ndim == 2 else None
+    same_shape = has_columns == n_features and len(estimator.dual_coef_) == n_columns
     same_classes = np.array_equal(attributes.get("classes_", []), getattr(estimator, "classes_", []))
     return estimator._expansion() if same_shape and same_classes else None
 
@@ -291,7 +306,7 @@ def set_attributes(estimator: BaseEstimator, attributes: Attributes) -> None:
         setattr(estimator, name, value)
 
 
-def model_attributes(basis: engine.LandmarkBasis, trace_error: float, expansion: KernelExpansion) -> Attributes:
+def model_attributes(basis: Basis, trace_error: float, expansion: KernelExpansion) -> Attributes:
     """Fitted attributes of an estimator with these functions."""
     return {
         "kernel_": expansion.kernel,

@@ -11,12 +11,13 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from unisvm._base import BaseUniSVM, fit_estimator
-from unisvm._checks import one_of
 from unisvm._validation import check_rows_and_targets
+from unisvm.bases import uses_columns
 from unisvm.class_pairs import class_scores
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.predictions import map_predictions
 from unisvm.losses.base import CLASSIFICATION, Loss
+from unisvm.nystrom.column_map import has_many_columns
 from unisvm.targets import SignEncoder, check_labels
 
 
@@ -63,10 +64,11 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         Whether to add an offset, which is not penalised.
     class_weight : dict, "balanced" or None, default=None
         Multiplies the weights of each class's rows, as in SVC.
-    multi_class : {"ovo", "ovr"}, default="ovo"
+    multi_class : {"auto", "ovo", "ovr"}, default="auto"
         Three classes or more are fitted in pairs, as in SVC, or each against the rest. In pairs they bear wrong labels
         better: against the rest, a bounded loss may give up all rows of a class. The work is the same, but there are
-        more columns.
+        more columns. "auto" stands for pairs, but of a linear kernel with more than 2,000 columns for each against the
+        rest: there all rows are needed to learn from, and classes are separable (benchmarks/linear.py).
     solver : {"lbfgs", "dca"} or Solver, default="lbfgs"
         "dca" is the paper's Algorithm 1, in ``unisvm.solvers.DCA`` with its variants. An object with a method
         ``begin`` is a solver of your own: see `unisvm.solvers.Solver`.
@@ -153,7 +155,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     loss: str | Loss = "feng"
     _: KW_ONLY
     class_weight: dict | str | None = None
-    multi_class: str = "ovo"
+    multi_class: str = "auto"
 
     def fit(self, X, y=None, sample_weight=None):
         """Fit the model.
@@ -176,9 +178,12 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         """
         return fit_estimator(self, X, y, sample_weight)
 
-    def _target_encoder(self) -> SignEncoder:
-        one_of("multi_class", self.multi_class, ("ovo", "ovr"))
-        return SignEncoder(self.class_weight, one_vs_one=self.multi_class == "ovo")
+    def _target_encoder(self, n_features: int) -> SignEncoder:
+        kind = self.multi_class
+        if kind == "auto":
+            of_columns = uses_columns(self._requested_kernel(), self.landmarks)
+            kind = "ovr" if of_columns and has_many_columns(n_features) else "ovo"
+        return SignEncoder(self.class_weight, one_vs_one=kind == "ovo")
 
     def _validate(self, X, y):
         X, y = check_rows_and_targets(self, X, y, multi_output=True)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from unisvm.bases import Basis, ColumnBasis, LandmarkBasis, restore_basis, uses_columns
 from unisvm.checkpoint import Arrays
 from unisvm.column_spec import ColumnSpec
 from unisvm.kernel_expansion import KernelExpansion
@@ -20,12 +21,11 @@ from unisvm.kernels import Kernel
 from unisvm.leave_one_out import CChoice, choose_Cs, loo_bytes, read_distinct
 from unisvm.losses.base import Loss
 from unisvm.memory_budget import MemoryBudget, column_bytes, feature_bytes, readable
-from unisvm.nystrom.feature_map import FeatureMap
+from unisvm.nystrom.column_map import ColumnMap
 from unisvm.nystrom.gram import Gram, is_subsample, read_sample, sample_size, second_moments
 from unisvm.nystrom.landmarks import Landmarks, choose_landmarks
 from unisvm.objective import Objective
-from unisvm.parallel import single_thread_if_small
-from unisvm.preconditioner import Majoriser
+from unisvm.preconditioner import Majoriser, MajoriserCoordinates, SpectralMajoriser, Spectrum
 from unisvm.progress import StageRunner
 from unisvm.rows import RowStore
 from unisvm.solvers.base import Result, Solver, Start, minimise, trait
@@ -71,47 +71,10 @@ class FitSettings:
     memory: MemoryBudget
 
 
-class LandmarkBasis(NamedTuple):
-    """The kernel with its gamma as a number, the landmarks, and the feature map of those that are independent."""
-
-    kernel: Kernel
-    landmarks: Landmarks
-    feature_map: FeatureMap
-
-    @property
-    def store_indices(self) -> np.ndarray | None:
-        """Store indices of the landmarks of the feature map, if they are rows of the store."""
-        indices = self.landmarks.store_indices
-        return None if indices is None else indices[self.feature_map.kept]
-
-    def state(self) -> Arrays:
-        """The basis as arrays, but for the kernel."""
-        return self.landmarks.state() | {"kept": self.feature_map.kept, "factor": self.feature_map.factor}
-
-    @classmethod
-    def from_state(cls, state: Arrays, rows: RowStore, settings: FitSettings) -> LandmarkBasis:
-        """Inverse of `state`, for the same rows and settings; without a factor, the feature map has none."""
-        kernel = settings.kernel.resolve(rows.n_features, rows.variance)
-        landmarks = Landmarks.from_state(state, settings.landmarks, rows, kernel)
-        factor = state.get("factor", np.empty((0, 0)))
-        return cls(kernel, landmarks, FeatureMap.from_factor(kernel, landmarks.kernel_points, state["kept"], factor))
-
-    def expansion(self, dual: np.ndarray, intercept: np.ndarray) -> KernelExpansion:
-        """Functions with these dual coefficients, of shape (rank, n_columns)."""
-        points = self.row_indices if self.kernel.points_are_indices else self.feature_map.points
-        return KernelExpansion(self.kernel, points, np.ascontiguousarray(dual.T), intercept)
-
-    @property
-    def row_indices(self) -> np.ndarray | None:
-        """Row indices of the landmarks of the feature map; None when they are points that the user gave."""
-        indices = self.landmarks.row_indices
-        return None if indices is None else indices[self.feature_map.kept]
-
-
 class NystromFeatures(NamedTuple):
     """The part of a fit that depends on neither C nor the loss."""
 
-    basis: LandmarkBasis
+    basis: Basis
     features: Any
     gram: Gram
 
@@ -119,7 +82,7 @@ class NystromFeatures(NamedTuple):
 class Fitted(NamedTuple):
     """Functions in the units of y, and how they were reached."""
 
-    basis: LandmarkBasis
+    basis: Basis
     trace_error: float
     choice: CChoice
     expansion: KernelExpansion
@@ -128,7 +91,7 @@ class Fitted(NamedTuple):
     def state(self) -> Arrays:
         """The model as arrays, but for kernel and vectors."""
         basis = self.basis.state()
-        del basis["factor"]
+        basis.pop("factor", None)
         model = {"dual_coef": self.expansion.dual_coef, "intercept": self.expansion.intercept}
         certificate = self.choice.state() | {"trace_error": np.array(self.trace_error)}
         return basis | model | self.result.state() | certificate
@@ -136,7 +99,7 @@ class Fitted(NamedTuple):
     @classmethod
     def from_state(cls, state: Arrays, rows: RowStore, settings: FitSettings) -> Fitted:
         """Inverse of `state`, for the same rows and settings."""
-        basis = LandmarkBasis.from_state(state, rows, settings)
+        basis = restore_basis(state, rows, settings.kernel, settings.landmarks)
         expansion = basis.expansion(state["dual_coef"].T, state["intercept"])
         return cls(basis, float(state["trace_error"]), CChoice.from_state(state), expansion, Result.from_state(state))
 
@@ -169,7 +132,7 @@ def fit(
     spec = ColumnSpec.shared(loss, penalty, rows.total_weight, units.n_columns, units.median, units.pairs)
     mean = gram.mean if settings.fit_intercept else None
     objective = Objective(rows, features, basis.feature_map, spec, settings.is_margin, mean)
-    majoriser = runner.run("majoriser", lambda: Majoriser(gram, penalty, loss.A, settings.fit_intercept))
+    majoriser = runner.run("majoriser", lambda: majoriser_of(gram, spec, settings.fit_intercept, rows.dtype))
     start = runner.stage(
         "start",
         lambda: find_start(objective, majoriser, basis, gram, units, init),
@@ -211,7 +174,7 @@ def regularisation(
 
 def suitable_Cs(
     rows: RowStore,
-    basis: LandmarkBasis,
+    basis: Basis,
     features: Any,
     units: TargetUnits,
     settings: FitSettings,
@@ -253,13 +216,16 @@ def prepare(
     basis = runner.stage(
         "landmarks",
         lambda: choose_basis(rows, settings, runner.rng, reserved),
-        lambda saved: LandmarkBasis.from_state(saved, rows, settings),
+        lambda saved: restore_basis(saved, rows, settings.kernel, settings.landmarks),
     )
     feature_map = basis.feature_map
-    room = _room_for_features(rows, settings, basis.landmarks, reserved)
-    features = runner.run("features", lambda: rows.build(feature_map.block, feature_map.rank, room))
+    made_of = basis.feature_map if basis.landmarks is None else basis.landmarks
+    room = _room_for_features(rows, settings, made_of, reserved)
+    features = runner.run("features", lambda: feature_map.build(rows, room))
+    are_rows = basis.landmarks is None and rows.is_sparse
     n_bytes = feature_bytes(rows.n_rows, feature_map.rank, rows.dtype)
-    runner.report.say(f"  {readable(n_bytes)} {rows.location(features)}")
+    size = "the sparse rows themselves," if are_rows else readable(n_bytes)
+    runner.report.say(f"  {size} {rows.location(features)}")
     gram = runner.stage(
         "gram",
         lambda: second_moments(
@@ -277,33 +243,54 @@ def prepare(
     return NystromFeatures(basis, features, gram)
 
 
-def choose_basis(rows: RowStore, settings: FitSettings, rng: np.random.RandomState, reserved: int = 0) -> LandmarkBasis:
-    """Kernel, landmarks and feature map. Raises when the fit would take too much memory, before the features exist."""
+def choose_basis(rows: RowStore, settings: FitSettings, rng: np.random.RandomState, reserved: int = 0) -> Basis:
+    """Landmarks, or the columns of X for a linear kernel.
+
+    Raises when the fit would take too much memory, before the features exist.
+    """
     settings.memory.check_columns(rows.n_features, rows.n_threads)
     kernel = settings.kernel.resolve(rows.n_features, rows.variance)
+    if uses_columns(kernel, settings.landmarks):
+        basis = ColumnBasis.of(kernel, rows, rng, centred=settings.fit_intercept)
+        _room_for_features(rows, settings, basis.feature_map, reserved)
+        return basis
     rank = rows.n_rows if settings.rank is None else settings.rank
-    landmarks = choose_landmarks(settings.landmarks, rows, kernel, rank, settings.rank_tol, rng)
+    tol = settings.rank_tol if kernel.is_judged_by_trace else 0.0
+    landmarks = choose_landmarks(settings.landmarks, rows, kernel, rank, tol, rng)
     _room_for_features(rows, settings, landmarks, reserved)
-    vectors = landmarks.vectors.astype(np.float64)
-    # NumPy's threads would spin on into the factorisation
-    with single_thread_if_small(vectors.shape[0] ** 2 * vectors.shape[1]):
-        matrix = kernel.against(landmarks.kernel_points)(vectors)
-    return LandmarkBasis(kernel, landmarks, FeatureMap(kernel, landmarks.kernel_points, matrix, rows.dtype))
+    return LandmarkBasis.of(kernel, landmarks, rows.dtype)
 
 
-def _room_for_features(rows: RowStore, settings: FitSettings, landmarks: Landmarks, reserved: int) -> float:
-    rank, copies = landmarks.vectors.shape[0], trait(settings.solver, "copies_of_features")
-    n_sampled = sample_size(rows.n_rows, rank)
+def _room_for_features(rows: RowStore, settings: FitSettings, made_of: Landmarks | ColumnMap, reserved: int) -> float:
     reserved += column_bytes(rows.n_features, rows.n_threads)
     if settings.C is None:
-        reserved += loo_bytes(rows.n_rows, rank, rows.dtype)
-    return settings.memory.room_for_features(rows, rank, n_sampled, copies_of_features=copies, reserved=reserved)
+        of_columns = isinstance(made_of, ColumnMap)
+        reserved += loo_bytes(rows.n_rows, made_of.rank, rows.dtype, of_columns=of_columns, is_sparse=rows.is_sparse)
+    return settings.memory.room_for_features(
+        rows,
+        made_of.rank,
+        sample_size(rows.n_rows, made_of.rank),
+        copies_of_features=trait(settings.solver, "copies_of_features"),
+        reserved=reserved,
+        of_columns=isinstance(made_of, ColumnMap),
+        diagonal=made_of.is_wide and not trait(settings.solver, "needs_exact_majoriser"),
+    )
+
+
+def majoriser_of(gram: Gram, spec: ColumnSpec, intercept: bool, dtype: np.dtype) -> MajoriserCoordinates:
+    """Majoriser of the columns of one loss and penalty."""
+    (loss,), penalty = spec.losses, float(spec.penalties[0])
+    if not gram.is_diagonal:
+        return Majoriser(gram, penalty, loss.A, intercept)
+    return SpectralMajoriser(
+        Spectrum(gram, intercept, dtype), spec.penalties, spec.of_losses(lambda each: each.A), intercept=intercept
+    )
 
 
 def find_start(
     objective: Objective,
-    majoriser: Majoriser,
-    basis: LandmarkBasis,
+    majoriser: MajoriserCoordinates,
+    basis: Basis,
     gram: Gram,
     units: TargetUnits,
     init: KernelExpansion | None,
@@ -312,8 +299,10 @@ def find_start(
     rows, (loss,), feature_map = objective.rows, objective.spec.losses, basis.feature_map
     weights = None if init is None else _weights_of(init, objective, basis, units)
     n_sampled = len(gram.indices)
+    # a majoriser of few numbers has no sample
     if n_sampled == 0 or loss.is_quadratic or not is_subsample(n_sampled, rows.n_rows):
         return Start(weights)
+    assert isinstance(majoriser, Majoriser)
     sample = gram.sample
     if sample is None:
         # the moments are from a checkpoint
@@ -322,9 +311,12 @@ def find_start(
     return solve_subsample(objective, majoriser, gram, sample, weights)
 
 
-def _weights_of(init: KernelExpansion, objective: Objective, basis: LandmarkBasis, units: TargetUnits) -> np.ndarray:
-    """Weights of given functions, brought to the landmarks by their values there."""
-    vectors = basis.landmarks.vectors.astype(np.float64)[basis.feature_map.kept]
-    values = units.to_training(init(vectors, n_threads=objective.rows.n_threads).astype(np.float64))
-    intercept = units.to_training(init.intercept.astype(np.float64))
-    return objective.from_values(values, np.zeros_like(intercept) if objective.mean is None else intercept)
+def _weights_of(init: KernelExpansion, objective: Objective, basis: Basis, units: TargetUnits) -> np.ndarray | None:
+    """Weights of given functions, brought to the landmarks by their values there; None if they have no such form."""
+    if objective.mean is None:
+        init = init._replace(intercept=np.zeros_like(init.intercept))
+    read = basis.read(init, objective.rows.n_threads)
+    if read is None:
+        return None
+    values, intercept = map(units.to_training, read)
+    return objective.from_values(values, intercept)

@@ -24,14 +24,15 @@ def identity(decision: np.ndarray) -> np.ndarray:
 
 
 class KernelExpansion(NamedTuple):
-    """Functions on the landmarks.
+    """Functions on the landmarks, or on the columns of X for a linear kernel.
 
     Attributes
     ----------
     kernel : Kernel
     points
-        The landmarks, as `Kernel.against` takes them.
+        The landmarks, as `Kernel.against` takes them; None for columns.
     dual_coef : ndarray of shape (n_columns, n_landmarks)
+        Or of shape (n_columns, n_features).
     intercept : ndarray of shape (n_columns,)
     """
 
@@ -52,7 +53,7 @@ class KernelExpansion(NamedTuple):
         self, X, postprocess: Postprocess = identity, out: np.ndarray | None = None, n_threads: int = 1
     ) -> np.ndarray:
         """Rows that `postprocess` makes of f(x), a row of X each: in `out` if it is given."""
-        against = self.kernel.against(self.points)
+        against = identity if self.points is None else self.kernel.against(self.points)
         dtype = np.result_type(X.dtype, self.dual_coef.dtype)
         empty = postprocess(np.empty((0, len(self.dual_coef)), dtype=dtype))
         shape = (X.shape[0], *empty.shape[1:])

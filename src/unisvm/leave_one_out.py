@@ -19,9 +19,11 @@ import numpy as np
 from scipy import sparse
 
 from unisvm.checkpoint import Arrays
+from unisvm.held_out import HeldOut
 from unisvm.losses.base import Loss
 from unisvm.memory_budget import feature_bytes
-from unisvm.nystrom.feature_map import FeatureMap, Whitener
+from unisvm.nystrom.column_map import ColumnMap, dense, squared_lengths
+from unisvm.nystrom.feature_map import FeatureMap
 from unisvm.nystrom.gram import weighted_moments
 from unisvm.parallel import in_threads
 from unisvm.robust_scale import weighted_medians
@@ -29,11 +31,14 @@ from unisvm.rows import RowStore
 
 # values of C that are compared, for rows of weight 1 and a kernel with k(x, x) = 1
 _CS = np.geomspace(1e-3, 1e4, 29)
+# Where k(x, x) grows with x, higher ones follow as long as the highest is best, up to so many in all.
+_MOST_CS = 85
 # C is chosen for the function on the first so many landmarks, and on so many rows: at least, and for each landmark
 _MAX_RANK, _MIN_ROWS, _ROWS_A_LANDMARK = 1000, 5000, 5
 # Multiples of the C of least squares, in units of the losses' curvature, that were best on average: for labels of two
-# classes, for pairs of many classes, and for real targets (benchmarks/c_units.py).
-_SHARE_TWO_CLASSES, _SHARE_PAIRS, _SHARE_REAL = 2.0, 1.25, 0.6
+# classes, for pairs of many classes, and for real targets (benchmarks/c_units.py); and for labels where there are more
+# columns than rows (benchmarks/linear.py).
+_SHARE_TWO_CLASSES, _SHARE_PAIRS, _SHARE_REAL, _SHARE_WIDE = 2.0, 1.25, 0.6, 0.3
 # The weight of a C falls with (error/least error) to the power of this share of the number of rows. With 40 % wrong
 # labels the errors are flat, and the C of the least one is a matter of chance: on the two-class sets of
 # benchmarks/defaults.py the mean was better by 0.8 points on 2,500 rows and by 1.1 on 500, and with fewer wrong labels
@@ -46,6 +51,11 @@ _CURVATURE_STEP = 0.05
 _ROUNDS, _DEVIATIONS = 4, 3.0
 _TO_DEVIATION = 1.4826
 _MAX_LEVERAGE = 1 - 1e-6
+# Of more columns so many rows are sampled; if they are dense, so many numbers, and at least so many rows.
+_WIDE_ROWS, _WIDE_NUMBERS, _FEWEST_ROWS = 10_000, 10_000_000, 1000
+# Of more columns than rows the squared errors of labels favour too high a C, since they punish a function for being
+# short. The lowest C is taken that brings this share of what the best one gains (benchmarks/linear.py).
+_SHARE_OF_GAIN = 0.9
 # most numbers in the predictions of some columns at all C
 _MAX_PREDICTIONS = 2**23
 
@@ -81,6 +91,10 @@ class SampledRows(NamedTuple):
     targets: np.ndarray
     weights: np.ndarray
     mean_diagonal: float
+    #: whether there are too many features for a spectrum
+    is_wide: bool = False
+    #: whether k(x, x) is a scale of f
+    is_judged_by_trace: bool = True
 
 
 def choose_Cs(
@@ -96,22 +110,43 @@ def choose_Cs(
     is_pairs : bool
         Whether the losses are those of pairs of classes, and the targets those of each class against the rest.
     """
-    targets, weights = sampled.targets, sampled.weights
+    weights = sampled.weights
+    unit = sampled.mean_diagonal * weights.mean()
+    if unit < np.finfo(float).tiny:
+        # all rows are 0, and any C does
+        unit = 1.0
     # ‖f‖² is in units of k(x, x), and a row counts by its weight
-    unit = max(sampled.mean_diagonal * weights.mean(), np.finfo(float).tiny)
     Cs = _CS / unit
-    left_out = LeaveOneOut(sampled.features, weights, Cs, fit_intercept)
+    errors, residuals, weights = _errors(sampled, Cs, is_margin, fit_intercept)
+    # a few large columns may have made the unit
+    while not sampled.is_judged_by_trace and errors.argmin() == len(Cs) - 1 and len(Cs) < _MOST_CS:
+        Cs = np.concatenate([Cs, _CS[1:] * (Cs[-1] / _CS[0])])
+        errors, residuals, weights = _errors(sampled, Cs, is_margin, fit_intercept)
     if is_margin:
-        errors = _column_means((targets - left_out.predictions(targets)) ** 2, weights).mean(axis=1)
         share = _SHARE_PAIRS if is_pairs else _SHARE_TWO_CLASSES
         curvatures = [_margin_curvature(loss) for loss in losses]
     else:
-        errors, residuals = _robust_errors(left_out, targets, weights)
         share = _SHARE_REAL
         curvatures = [_residual_curvature(loss, residuals, weights) for loss in losses]
-    C = _mean_C(Cs, errors, weights)
+    if is_margin and sampled.is_wide:
+        C, share = _lowest_C(Cs, errors, _SHARE_OF_GAIN), _SHARE_WIDE
+    else:
+        C = _mean_C(Cs, errors, weights)
     # least squares has curvature 2
     return [CChoice(float(share * C * 2 / curvature), Cs, errors) for curvature in curvatures]
+
+
+def _errors(
+    sampled: SampledRows, Cs: np.ndarray, is_margin: bool, fit_intercept: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Errors of least squares at every C, and the residuals at the best C with the weights of their rows."""
+    estimate = (HeldOut if sampled.is_wide else LeaveOneOut)(sampled.features, sampled.weights, Cs, fit_intercept)
+    weights = sampled.weights[estimate.rows]
+    if not is_margin:
+        return *_robust_errors(estimate, sampled.targets, sampled.weights), weights
+    residuals = sampled.targets[estimate.rows] - estimate.predictions(sampled.targets)
+    errors = _column_means(residuals**2, weights).mean(axis=1)
+    return errors, residuals[errors.argmin()], weights
 
 
 def _mean_C(Cs: np.ndarray, errors: np.ndarray, weights: np.ndarray) -> float:
@@ -123,8 +158,25 @@ def _mean_C(Cs: np.ndarray, errors: np.ndarray, weights: np.ndarray) -> float:
     return float(np.exp(np.average(np.log(Cs), weights=(errors / errors.min()) ** (-_SHARPNESS * n_rows))))
 
 
-def loo_bytes(n_rows: int, rank: int, dtype: np.dtype) -> int:
+def _lowest_C(Cs: np.ndarray, errors: np.ndarray, share: float) -> float:
+    """The lowest C with this share of what the best one gains over the lowest of all.
+
+    It is interpolated, so that rounding does not decide between two values.
+    """
+    level = errors.min() + (1 - share) * (errors[0] - errors.min())
+    first = int((errors <= level).argmax())
+    if first == 0:
+        return float(Cs[0])
+    above, below = errors[first - 1 : first + 1]
+    part = (above - level) / (above - below)
+    return float(np.exp((1 - part) * np.log(Cs[first - 1]) + part * np.log(Cs[first])))
+
+
+def loo_bytes(n_rows: int, rank: int, dtype: np.dtype, *, of_columns: bool = False, is_sparse: bool = False) -> int:
     """Bytes of the features that C is chosen on, in two bases, and of the matrices between these."""
+    if of_columns and rank > _MAX_RANK:
+        # sparse ones take as much as they do in X
+        return 0 if is_sparse else 2 * feature_bytes(min(_wide_sample_size(rank), n_rows), rank, dtype)
     rank = min(rank, _MAX_RANK)
     return 2 * feature_bytes(min(_sample_size(rank), n_rows), rank, dtype) + 2 * rank**2 * dtype.itemsize
 
@@ -133,15 +185,27 @@ def _sample_size(rank: int) -> int:
     return max(_ROWS_A_LANDMARK * rank, _MIN_ROWS)
 
 
-def read_distinct(rows: RowStore, feature_map: FeatureMap, features: Any, rng: np.random.RandomState) -> SampledRows:
+def _wide_sample_size(rank: int, is_sparse: bool = False) -> int:
+    return _WIDE_ROWS if is_sparse else min(max(_WIDE_NUMBERS // rank, _FEWEST_ROWS), _WIDE_ROWS)
+
+
+def read_distinct(
+    rows: RowStore, feature_map: FeatureMap | ColumnMap, features: Any, rng: np.random.RandomState
+) -> SampledRows:
     """Rows that C is chosen on: all, or a sample drawn by weight.
 
     Rows that are the same become one with the sum of their weights. Copies would tell each other's targets when one of
     them is left out, and a row of weight 2 is a row given twice.
     """
-    rank = min(feature_map.rank, _MAX_RANK)
-    n_sampled = _sample_size(rank)
+    is_wide = isinstance(feature_map, ColumnMap) and feature_map.rank > _MAX_RANK
+    if is_wide:
+        n_sampled = _wide_sample_size(feature_map.rank, rows.is_sparse)
+    else:
+        n_sampled = _sample_size(min(feature_map.rank, _MAX_RANK))
     indices, weights = rows.weighted_subsample(n_sampled, rng)
+    if is_wide:
+        order = rng.permutation(len(indices))
+        indices, weights = indices[order], weights[order]
     if n_sampled < rows.n_rows:
         weights = weights * (rows.total_weight / rows.n_rows)
     subset = rows.subset(indices, weights)
@@ -151,12 +215,25 @@ def read_distinct(rows: RowStore, feature_map: FeatureMap, features: Any, rng: n
         totals = np.bincount(group, weights)
         targets = np.stack([np.bincount(group, weights * column) for column in targets.T], axis=1) / totals[:, None]
         indices, weights = indices[first], totals
-    values = rows.map_rows(lambda block: block[:, :rank], features, indices)
-    # the first landmarks have the leading block of the factor
-    whiten = Whitener(feature_map.factor[:rank, :rank], values.dtype)
+    if is_wide:
+        values = feature_map.build(subset.subset(first, weights))
+    else:
+        values = _orthonormal(rows, feature_map, features, indices)
+    if isinstance(feature_map, ColumnMap):
+        diagonal = squared_lengths(values)
+    else:
+        diagonal = rows.diagonal(feature_map.kernel, indices)
+    mean_diagonal = float(np.average(diagonal, weights=weights))
+    return SampledRows(values, targets, weights, mean_diagonal, is_wide, feature_map.kernel.is_judged_by_trace)
+
+
+def _orthonormal(rows: RowStore, feature_map: FeatureMap | ColumnMap, features: Any, indices: np.ndarray) -> np.ndarray:
+    """Features of these rows in the orthonormal basis, of the first landmarks if there are many."""
+    rank = min(feature_map.rank, _MAX_RANK)
+    values = rows.map_rows(lambda block: dense(block[:, :rank]), features, indices)
+    whiten = feature_map.whitener(values.dtype, rank)
     in_threads(lambda part: whiten(values[part]), len(values), values.size * rank)
-    diagonal = float(np.average(rows.diagonal(feature_map.kernel, indices), weights=weights))
-    return SampledRows(values, targets, weights, diagonal)
+    return values
 
 
 def _distinct(X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -176,7 +253,7 @@ def _distinct(X: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 class LeaveOneOut:
-    """Predictions of least squares for rows that were left out, at several C.
+    """Predictions of least squares for each row when it is left out, at several C.
 
     Parameters
     ----------
@@ -186,6 +263,10 @@ class LeaveOneOut:
     Cs : ndarray of shape (n_C,)
     fit_intercept : bool
     """
+
+    #: all rows are predicted, and each by the targets of the others
+    rows = slice(None)
+    uses_all_targets = True
 
     def __init__(self, P: np.ndarray, weights: np.ndarray, Cs: np.ndarray, fit_intercept: bool):
         total = weights.sum()
@@ -224,19 +305,23 @@ def _column_means(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.asarray(np.average(values, axis=1, weights=weights))
 
 
-def _robust_errors(left_out: LeaveOneOut, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _robust_errors(
+    estimate: LeaveOneOut | HeldOut, y: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Errors of real targets at every C, and the residuals at the best C; both of residuals cut at three deviations."""
     median = weighted_medians(y, weights)
     reach = _DEVIATIONS * _TO_DEVIATION * weighted_medians(np.abs(y - median), weights)
     tamed = np.clip(y, median - reach, median + reach) if (reach > 0).all() else y
-    for _ in range(_ROUNDS):
-        residuals = y - left_out.predictions(tamed)
+    y, weights = y[estimate.rows], weights[estimate.rows]
+    for _ in range(_ROUNDS if estimate.uses_all_targets else 1):
+        residuals = y - estimate.predictions(tamed)
         deviation = _TO_DEVIATION * np.min([weighted_medians(np.abs(each), weights) for each in residuals], axis=0)
         deviation = np.maximum(deviation, np.finfo(np.float32).eps)
         cut = np.clip(residuals, -_DEVIATIONS * deviation, _DEVIATIONS * deviation)
         errors = _column_means(cut**2, weights).mean(axis=1)
         best = int(errors.argmin())
-        tamed = np.where(cut[best] == residuals[best], y, y - residuals[best])
+        if estimate.uses_all_targets:
+            tamed = np.where(cut[best] == residuals[best], y, y - residuals[best])
     return errors, cut[best]
 
 

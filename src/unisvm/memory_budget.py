@@ -17,6 +17,8 @@ PER_THREAD_GRAM_LIMIT = 2**30
 # and pointers to the entries of the landmarks, which each thread may make at the same time. Of 20 million columns they
 # were 24 bytes on one thread, and 47 on two in a search, the most with any kernel.
 _COLUMN_BYTES, _COLUMN_BYTES_OF_A_THREAD = 16, 16
+# vectors that the default solver holds for each target: ten pairs, and what a step is made of
+_SOLVER_VECTORS = 28
 # most of the memory of a search is for the features; this share is for targets and held-out decisions
 _SHARE_FOR_DECISIONS = 0.25
 
@@ -117,9 +119,20 @@ class MemoryBudget:
             )
 
     def room_for_features(
-        self, rows: Any, rank: int, n_sampled: int, *, copies_of_features: int = 1, reserved: int = 0
+        self,
+        rows: Any,
+        rank: int,
+        n_sampled: int,
+        *,
+        copies_of_features: int = 1,
+        reserved: int = 0,
+        of_columns: bool = False,
+        diagonal: bool = False,
     ) -> float:
-        """Bytes that the features may take in memory, beside the Gram matrix and `reserved` bytes.
+        """Bytes that the features may take in memory, beside their second moments and `reserved` bytes.
+
+        Features `of_columns` are the columns of X; those whose moments are only a `diagonal` are so many that the
+        vectors of the solver count instead.
 
         Raises
         ------
@@ -128,15 +141,17 @@ class MemoryBudget:
         """
         if self.limit is None:
             return np.inf
-        needed = reserved + gram_bytes(rows, rank, n_sampled)
+        moments = 8 * rank * rows.n_columns * _SOLVER_VECTORS if diagonal else gram_bytes(rows, rank, n_sampled)
+        needed = reserved + moments
         on_disk = copies_of_features == 1
         if not on_disk:
             needed += copies_of_features * feature_bytes(rows.n_rows, rank, rows.dtype)
         if needed > self.limit:
+            width = f"{rank} {'columns' if of_columns else 'landmarks'}"
             raise MemoryError(
-                f"{rows.n_rows} rows and {rank} landmarks in {rows.dtype} need {readable(needed)}"
+                f"{rows.n_rows} rows and {width} in {rows.dtype} need {readable(needed)}"
                 f"{' with the features on disk' if on_disk else ''}, more than {self.owner}'s "
-                f"{readable(self.limit)}. Lower rank, or give X in float32."
+                f"{readable(self.limit)}. {'Leave out columns' if of_columns else 'Lower rank'}, or give X in float32."
             )
         return self.limit - needed if on_disk else np.inf
 

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
+from unisvm.nystrom.column_map import ColumnMap
 from unisvm.nystrom.feature_map import FeatureMap
 from unisvm.nystrom.gram import Gram, Moments
 from unisvm.parallel import single_thread_if_small
@@ -130,6 +131,11 @@ class Spectrum:
 
     def __init__(self, gram: Gram, intercept: bool, dtype: np.dtype):
         matrix = gram.matrix
+        #: None where only a diagonal is known, which stands for the whole matrix
+        self.vectors: np.ndarray | None = None
+        if gram.is_diagonal:
+            self.values = np.maximum(matrix - gram.mean**2 if intercept else matrix, 0.0)
+            return
         if intercept:
             # the intercept is a coordinate of its own then
             matrix = matrix - np.tril(np.outer(gram.mean, gram.mean))
@@ -140,10 +146,12 @@ class Spectrum:
 
     def to_dual(self, W: np.ndarray) -> np.ndarray:
         """V w: coefficients in the orthonormal basis of the features, from those of the eigenvectors V."""
-        return self.vectors @ W.astype(self.vectors.dtype, copy=False)
+        return W if self.vectors is None else self.vectors @ W.astype(self.vectors.dtype, copy=False)
 
     def from_values(self, values: np.ndarray) -> np.ndarray:
         """Vᵀ v."""
+        if self.vectors is None:
+            return values
         return (self.vectors.T @ values.astype(self.vectors.dtype)).astype(np.float64)
 
 
@@ -152,7 +160,7 @@ class EigenBasis:
 
     Parameters
     ----------
-    feature_map : FeatureMap
+    feature_map : FeatureMap or ColumnMap
     spectrum : Spectrum
         Of the features in the orthonormal basis of `feature_map`.
 
@@ -162,7 +170,8 @@ class EigenBasis:
         L⁻ᵀ V, which takes K(x, B) to the features in that basis.
     """
 
-    def __init__(self, feature_map: FeatureMap, spectrum: Spectrum):
+    def __init__(self, feature_map: FeatureMap | ColumnMap, spectrum: Spectrum):
+        assert spectrum.vectors is not None
         dtype = spectrum.vectors.dtype
         self.matrix = feature_map.to_dual(spectrum.vectors.astype(np.float64)).astype(dtype)
 
@@ -248,6 +257,7 @@ class HessianCoordinates:
         intercept: bool,
     ):
         middle = float(np.exp(np.log(penalties).mean()))
+        assert spectrum.vectors is not None
         dtype, rank = spectrum.vectors.dtype, len(spectrum.values)
         self._factor = Majoriser(gram, middle, constant, intercept, moments).factor.astype(dtype)
         self._basis = np.eye(len(self._factor), dtype=dtype)

@@ -100,7 +100,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         """
         return fit_estimator(self, X, y, sample_weight)
 
-    def _target_encoder(self) -> TargetScaler:
+    def _target_encoder(self, n_features: int) -> TargetScaler:
         return TargetScaler(self.fit_intercept)
 
     def _validate(self, X, y):

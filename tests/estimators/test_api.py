@@ -36,7 +36,7 @@ SHARED_LAST = {
     "verbose": 0,
     "random_state": None,
 }
-FOR_CLASSES = {"class_weight": None, "multi_class": "ovo"}
+FOR_CLASSES = {"class_weight": None, "multi_class": "auto"}
 DEFAULTS = {
     UniSVMClassifier: {"loss": "feng", **SHARED_FIRST, **FOR_CLASSES, **SHARED_LAST},
     UniSVMRegressor: {"loss": "huber", **SHARED_FIRST, **SHARED_LAST},

@@ -1,4 +1,4 @@
-"""The hard suite: properties, oracles, load and damaged files. `make test` runs a short part, `make test-hard` all of it.
+"""The hard suite: properties, oracles, load and damaged files. `make test` runs a short part of it.
 
 Every test counts the cases that it tries with the fixture `tried`; the numbers are printed at the end.
 """

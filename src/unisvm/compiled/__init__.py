@@ -88,8 +88,8 @@ def sweep(
     Parameters
     ----------
     table : LossTable or None
-    features : ndarray of shape (n, r)
-        F.
+    features : ndarray or CSR matrix of shape (n, r)
+        F; nothing is done with sparse ones.
     y, weights : ndarray of shape (n, q) or (n, 1)
         The weights s are 1 if None.
     dual : ndarray of shape (r, q)
@@ -104,10 +104,10 @@ def sweep(
         Column c adds Σ v and Σ s ψ(u) to column ``columns[c]``.
     columns : ndarray of int of shape (q,)
     """
-    shape = len(features), len(intercept)
     # a worker of a cluster may be another machine than the one that encoded the losses
-    if table is None or not (_sweeps_columns(shape[1]) and can_read(features)):
+    if table is None or not (_sweeps_columns(len(intercept)) and can_read(features)):
         return False
+    shape = len(features), len(intercept)
     if features.shape[1] < _sweeps.MIN_FEATURES:
         return False
     if any(array is not None and array.dtype != features.dtype for array in (y, weights, dual, intercept)):
@@ -249,8 +249,10 @@ def _readable(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(as_native(array))
 
 
-def can_read(array: np.ndarray) -> bool:
-    """Whether compiled code reads this array: contiguous, native, of float32 or float64."""
+def can_read(array: Any) -> bool:
+    """Whether compiled code reads this: an array that is contiguous, native, of float32 or float64."""
+    if not isinstance(array, np.ndarray):
+        return False
     flags, dtype = array.flags, array.dtype
     is_native_floating = dtype.char in "fd" and dtype.byteorder == "="
     return _sweeps is not None and is_native_floating and flags.c_contiguous and flags.aligned

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from unisvm.targets import Attributes, TargetEncoder, TargetUnits
 
 
 def load(
-    estimator: Any, X, y, sample_weight, encoder: TargetEncoder, n_threads: int
+    estimator: Any, X, y, sample_weight, encoder: Callable[[int], TargetEncoder], n_threads: int
 ) -> tuple[DaskRows, TargetUnits, Attributes]:
     """Rows of collections with their training targets, the units of these, and the attributes that say what they mean.
 
@@ -25,7 +26,7 @@ def load(
     blocks = Blocks(X, y, sample_weight)
     check_columns(estimator, blocks.n_features, getattr(X, "columns", None), reset=True)
     note_index_base(estimator, None)
-    encode, attributes = encoder.encode_blocks(blocks)
+    encode, attributes = encoder(blocks.n_features).encode_blocks(blocks)
     rows = blocks.store(encode, n_threads, encode.pairs)
     return rows, encode.units(rows.n_columns), attributes
 

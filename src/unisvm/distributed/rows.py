@@ -33,12 +33,12 @@ class BlockFeatures:
     stores : list of Delayed
     sizes : ndarray of int
         How many rows they have.
-    block : callable
-        Maps rows of X to features.
+    block : callable or None
+        Maps rows of X to features; None for sparse rows themselves.
     width : int
     """
 
-    def __init__(self, stores: list[Any], sizes: np.ndarray, block: Callable[..., np.ndarray], width: int):
+    def __init__(self, stores: list[Any], sizes: np.ndarray, block: Callable[..., np.ndarray] | None, width: int):
         self.shape = (int(sizes.sum()), width)
         self._stores = stores
         self._sizes = sizes
@@ -104,6 +104,7 @@ class DaskRows:
         self.n_features: int = facts[0]["n_features"]
         self.n_columns: int = facts[0]["n_columns"]
         self.dtype: np.dtype = facts[0]["dtype"]
+        self.is_sparse: bool = facts[0]["is_sparse"]
 
     def map_blocks(self, function: Callable[[MemoryRows], Any]) -> list[Any]:
         """Results of a function of a module for each block of rows."""
@@ -188,6 +189,9 @@ class DaskRows:
         """Features of all rows, which stay where the rows are: Dask writes to disk what its workers cannot hold."""
         return BlockFeatures(self._blocks, np.diff(self._starts), block, rank)
 
+    def sparse_features(self) -> BlockFeatures:
+        return BlockFeatures(self._blocks, np.diff(self._starts), None, self.n_features)
+
     def reduce(
         self,
         block: Callable[..., tuple[np.ndarray, ...]],
@@ -254,6 +258,7 @@ def _facts(store: MemoryRows) -> dict[str, Any]:
         "least": store.weights.min(),
         "most": store.weights.max(),
         "typical": store.typical_entry(),
+        "is_sparse": store.is_sparse,
     }
 
 
@@ -286,7 +291,8 @@ def _chosen(store: MemoryRows, part: Opaque, indices: np.ndarray):
 
 
 def _build(store: MemoryRows, block: Opaque, width: int) -> BuiltBlock:
-    return BuiltBlock(store, store.build(block.content, width))
+    made_by = block.content
+    return BuiltBlock(store, store.sparse_features() if made_by is None else store.build(made_by, width))
 
 
 def _reduce(built: BuiltBlock, block: Opaque, n_columns: int, n_sums: int | None, read_once: bool) -> list[np.ndarray]:

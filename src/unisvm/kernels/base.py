@@ -27,6 +27,13 @@ class Kernel(BaseEstimator):
     refuses_indefinite: bool = False
     #: whether a point is the index of a column of a given kernel matrix, rather than a row
     points_are_indices: bool = False
+    #: whether columns of larger scale count for more
+    compares_columns: bool = False
+    #: whether k(x, z) = x·z, so that the columns of X are features of it
+    is_linear: bool = False
+    #: Whether a small share of the trace left out tells of a good approximation. It does not where k(x, x) grows with
+    #: x: then a few large columns or rows have nearly all of the trace.
+    is_judged_by_trace: bool = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

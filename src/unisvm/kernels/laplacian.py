@@ -28,6 +28,8 @@ class Laplacian(Kernel):
     array([[1.]])
     """
 
+    compares_columns = True
+
     def __init__(self, gamma: float | str = "scale"):
         self.gamma = gamma
 

@@ -14,6 +14,9 @@ from unisvm.kernels.points import Points
 class _Dot(Kernel):
     """Kernels that are a function of x·z."""
 
+    compares_columns = True
+    is_judged_by_trace = False
+
     @abstractmethod
     def _of_products(self, products: np.ndarray) -> np.ndarray:
         """The kernel from x·z; may write over its argument."""
@@ -35,6 +38,8 @@ class Linear(_Dot):
     >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
     array([[11.]])
     """
+
+    is_linear = True
 
     def _of_products(self, products):
         return products

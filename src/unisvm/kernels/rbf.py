@@ -27,6 +27,8 @@ class RBF(Kernel):
     array([[1., 0.]])
     """
 
+    compares_columns = True
+
     def __init__(self, gamma: float | str = "scale"):
         self.gamma = gamma
 

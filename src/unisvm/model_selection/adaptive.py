@@ -91,5 +91,5 @@ def _judge(
         settings = replace(settings, landmarks="rpcholesky", rank=rank)
     rng = check_random_state(job.template.random_state)
     basis = engine.choose_basis(rows, settings, rng)
-    features = rows.build(basis.feature_map.block, basis.feature_map.rank, np.inf)
+    features = basis.feature_map.build(rows)
     return engine.suitable_Cs(rows, basis, features, units, settings, axes.losses, rng)

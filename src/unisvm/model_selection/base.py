@@ -216,6 +216,9 @@ def plan(
     X, y = search._validate(X, y)
     X = as_rows(X)
     template = plain_estimator(search, axes.losses[0], 1.0, KernelChoice(axes.kernels[0], "scale"), 0)
+    if len(axes.kernels) > 1 and template.get_params().get("multi_class") == "auto":
+        # pairs for one kernel are pairs for all
+        template.set_params(multi_class="ovo")
     weights = check_weights(sample_weight, X)
     if isinstance(sample_weight, Real):
         # a scorer has an entry for each row
@@ -228,7 +231,7 @@ def plan(
     if search.cv is not None or not whole:
         splitter = check_cv(search.cv, y, classifier=search._task == CLASSIFICATION)
         splits = read_splits(splitter.split(X, y, **routed.splitter.split), weights)
-    _, attributes = target_encoder(template).encode(y, weights, X.dtype)
+    _, attributes = target_encoder(template, X.shape[1]).encode(y, weights, X.dtype)
     search._check_splits(y, weights, splits)
     if whole and splits is not everything:
         splits = everything + splits
@@ -357,6 +360,8 @@ def _refit(
     choice = KernelChoice(attributes["kernel_"], attributes["gamma_"])
     C = attributes["C_"] if clean is None else clean.C
     best = plain_estimator(search, attributes["loss_"], C, choice, job.template.random_state)
+    if search._task == CLASSIFICATION:
+        best.set_params(multi_class=job.template.multi_class)
     folder = None if search.checkpoint is None else Path(search.checkpoint) / "refit"
     settings = read_settings(best.set_params(verbose=search.verbose, checkpoint=folder))
     if clean is not None:

@@ -138,7 +138,7 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
     drop_suspects: bool = True
     calibration: str = "sigmoid"
     class_weight: dict | str | None = None
-    multi_class: str = "ovo"
+    multi_class: str = "auto"
 
     def fit(self, X, y=None, sample_weight=None, **params):
         """Score the grid, and fit its best cell on all rows.

@@ -155,7 +155,7 @@ def whole_rows(job: SearchJob, subset: np.ndarray | None = None) -> tuple[Memory
     if subset is not None:
         weights = np.zeros_like(weights)
         weights[subset] = job.weights[subset]
-    encoder = target_encoder(job.template)
+    encoder = target_encoder(job.template, job.X.shape[1])
     targets, _ = encoder.encode(job.y, weights, job.X.dtype, job.target_attributes)
     kept, present = drop_zero_weights(job.X, targets.weights, precomputed=is_precomputed(job.template.kernel))
     values = np.ascontiguousarray(targets.values[present], dtype=job.X.dtype)
@@ -164,7 +164,7 @@ def whole_rows(job: SearchJob, subset: np.ndarray | None = None) -> tuple[Memory
 
 def fold(job: SearchJob, subset: np.ndarray | None = None) -> Folds:
     """The splits of a job as columns, of all rows or of a subset. Rows of weight 0 are left out."""
-    encoder, y, weights, dtype = target_encoder(job.template), job.y, job.weights, job.X.dtype
+    encoder, y, weights, dtype = target_encoder(job.template, job.X.shape[1]), job.y, job.weights, job.X.dtype
     whole, reference = encoder.encode(y, weights, dtype)
     if subset is not None:
         inside = np.zeros_like(weights)

@@ -153,11 +153,18 @@ class GridSolver:
         self._cancel = cancel
         self._gram = gram = nystrom.gram
         self._spectrum = Spectrum(gram, settings.fit_intercept, rows.dtype)
-        basis = EigenBasis(nystrom.basis.feature_map, self._spectrum)
-        mean = self._spectrum.vectors.T @ gram.mean if settings.fit_intercept else None
+        # columns of which only a diagonal is known are their own basis
+        basis: EigenBasis | Orthonormal = Orthonormal()
+        if not gram.is_diagonal:
+            basis = EigenBasis(nystrom.basis.feature_map, self._spectrum)
+        mean = self._spectrum.from_values(gram.mean) if settings.fit_intercept else None
         # for many columns the features are transformed into that basis, too: weights need not be in every sweep then
         n_columns = len(losses) * len(Cs) * columns.target_of.size
-        transformed = rows.n_rows <= _WORTH_TRANSFORMING * n_columns and rows.transform(nystrom.features, basis.matrix)
+        transformed = (
+            isinstance(basis, EigenBasis)
+            and rows.n_rows <= _WORTH_TRANSFORMING * n_columns
+            and rows.transform(nystrom.features, basis.matrix)
+        )
         # coefficients on features as they were built are those on the landmarks
         self._to_landmarks = basis.to_dual if transformed else np.asarray
         self._objective = Objective(
@@ -202,10 +209,11 @@ class GridSolver:
         functions = weights, coefficients, dual, intercept
         return BatchSolution(losses, C_indices, Cs, *functions, values, sweeps, converged, perf_counter() - started)
 
-    def _coordinates(self, objective: Objective, weights: np.ndarray) -> CoordinatesByLoss:
-        """Coordinates of the Hessian of each loss on the sample, at the start."""
+    def _coordinates(self, objective: Objective, weights: np.ndarray) -> CoordinatesByLoss | None:
+        """Coordinates of the Hessian of each loss on the sample, at the start; None where there is no sample."""
         gram, spec = self._gram, objective.spec
-        assert gram.sample is not None
+        if gram.sample is None:
+            return None
         tasks = [
             partial(self._hessian, gram.sample, spec, loss, curvature)
             for loss, curvature in enumerate(objective.on_sample(gram.sample, self._spectrum).curvatures(weights))

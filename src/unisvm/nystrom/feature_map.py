@@ -11,6 +11,7 @@ from scipy.linalg.lapack import dpstrf
 from unisvm.kernels import Kernel
 from unisvm.nystrom.kernel_checks import check_finite, check_positive_semidefinite
 from unisvm.parallel import blas_threads, single_thread_if_small
+from unisvm.rows import RowStore
 
 # Pivots of K(B, B) below this share of its largest entry are not told from rounding error in the features.
 _LEAST_PIVOT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-13}
@@ -78,6 +79,17 @@ class FeatureMap:
     @property
     def rank(self) -> int:
         return len(self.kept)
+
+    #: features leave out a part of the kernel, and there are never too many for matrices of their moments
+    is_exact = is_wide = False
+
+    def build(self, rows: RowStore, room: float = np.inf) -> Any:
+        """Features of all rows of a store; they do not stay in memory if they take more than `room` bytes."""
+        return rows.build(self.block, self.rank, room)
+
+    def whitener(self, dtype: np.dtype, rank: int | None = None) -> Whitener:
+        """L⁻¹ for rows of features of this precision, or its leading block, for the first `rank` landmarks."""
+        return Whitener(self.factor[:rank, :rank], dtype)
 
     def to_dual(self, W: np.ndarray) -> np.ndarray:
         """Dual coefficients α = L⁻ᵀ w."""

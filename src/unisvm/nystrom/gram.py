@@ -9,9 +9,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from unisvm.memory_budget import PER_THREAD_GRAM_LIMIT, per_thread_gram_bytes
-from unisvm.nystrom.feature_map import FeatureMap, Whitener
+from unisvm.nystrom.column_map import ColumnMap, dense
+from unisvm.nystrom.feature_map import FeatureMap
 from unisvm.parallel import in_threads, run, threads_for
 from unisvm.rows import MemoryRows, RowStore
 
@@ -48,8 +50,8 @@ class Gram:
     ----------
     mean : ndarray of shape (rank,)
         Weighted mean of the features.
-    matrix : ndarray of shape (rank, rank)
-        Weighted mean of p pᵀ: its lower triangle.
+    matrix : ndarray of shape (rank, rank) or (rank,)
+        Weighted mean of p pᵀ: its lower triangle, or its diagonal alone.
     trace_error : float
         Share of the kernel's trace that the features leave out.
     indices, weights : ndarray of shape (n_sampled,)
@@ -64,6 +66,11 @@ class Gram:
     indices: np.ndarray
     weights: np.ndarray
     sample: Sample | None = None
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether only the diagonal of the moments is known."""
+        return self.matrix.ndim == 1
 
     def without_sample(self) -> Gram:
         """The same moments, without the sampled rows."""
@@ -109,7 +116,7 @@ def is_subsample(n_sampled: int, n_rows: int) -> bool:
 
 def second_moments(
     rows: RowStore,
-    feature_map: FeatureMap,
+    feature_map: FeatureMap | ColumnMap,
     features: Any,
     rng: np.random.RandomState,
     landmarks: np.ndarray | None,
@@ -123,7 +130,7 @@ def second_moments(
     Parameters
     ----------
     rows : RowStore
-    feature_map : FeatureMap
+    feature_map : FeatureMap or ColumnMap
     features
         Built from it by the store.
     rng : RandomState
@@ -136,6 +143,8 @@ def second_moments(
     keep_sample : bool
         The moments must be those of a sample whose rows are at hand.
     """
+    if isinstance(feature_map, ColumnMap) and feature_map.is_wide and not exact:
+        return diagonal_gram(rows, feature_map, features)
     m, r = rows.n_rows, feature_map.rank
     n_sampled = sample_size(m, r)
     cheap = m * r**2 <= _EXACT_GRAM_COST and (quadratic or not is_subsample(n_sampled, m))
@@ -144,22 +153,43 @@ def second_moments(
     return sampled_gram(rows, feature_map, features, n_sampled, rng, landmarks)
 
 
-def gram_of_all(rows: RowStore, feature_map: FeatureMap, features: Any) -> Gram:
+def gram_of_all(rows: RowStore, feature_map: FeatureMap | ColumnMap, features: Any) -> Gram:
     """Moments over all rows."""
-    whiten = Whitener(feature_map.factor, rows.dtype)
+    whiten = feature_map.whitener(rows.dtype)
 
-    def block(values: np.ndarray, targets: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, ...]:
-        return weighted_moments(whiten(values.copy()), np.ones(len(values)) if weights is None else weights[:, 0])
+    def block(values: Any, targets: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, ...]:
+        matrix, sums = np.zeros((feature_map.rank, feature_map.rank)), np.zeros(feature_map.rank)
+        # blocks of sparse rows are too long to be made dense at once
+        for low in range(0, values.shape[0], _MOMENTS_BLOCK):
+            part = dense(values[low : low + _MOMENTS_BLOCK])
+            of_part = np.ones(len(part)) if weights is None else weights[low : low + _MOMENTS_BLOCK, 0]
+            added = weighted_moments(whiten(part.copy()), of_part)
+            matrix += added[0]
+            sums += added[1]
+        return matrix, sums
 
     matrix, sums = rows.reduce(block, features, n_sums=feature_map.rank**2)
     total = rows.total_weight
-    trace_error = _trace_error(matrix, rows.trace(feature_map.kernel))
+    trace_error = 0.0 if feature_map.is_exact else _trace_error(matrix, rows.trace(feature_map.kernel))
     return Gram(sums / total, matrix / total, trace_error, np.empty(0, dtype=np.intp), np.empty(0))
+
+
+def diagonal_gram(rows: RowStore, feature_map: ColumnMap, features: Any) -> Gram:
+    """The diagonal of the moments over all rows, of features that are columns."""
+
+    def block(values: Any, targets: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, ...]:
+        s = np.ones(values.shape[0]) if weights is None else weights[:, 0].astype(np.float64)
+        squares = values.multiply(values) if sparse.issparse(values) else values * values
+        return s @ squares, s @ values
+
+    squares, sums = rows.reduce(block, features, n_sums=2 * feature_map.rank)
+    total = rows.total_weight
+    return Gram(sums / total, squares / total, 0.0, np.empty(0, dtype=np.intp), np.empty(0))
 
 
 def sampled_gram(
     rows: RowStore,
-    feature_map: FeatureMap,
+    feature_map: FeatureMap | ColumnMap,
     features: Any,
     n_rows: int,
     rng: np.random.RandomState,
@@ -181,21 +211,28 @@ def sampled_gram(
     sample = read_sample(rows, feature_map, features, indices, weights, 0 if landmarks is None else len(landmarks))
     total = weights.sum()
     matrix, sums = weighted_moments(sample.features, weights / total)
-    diagonal = weights @ rows.diagonal(feature_map.kernel, indices) / total
-    return Gram(sums, matrix, _trace_error(matrix, diagonal), indices, weights, sample)
+    trace_error = 0.0
+    if not feature_map.is_exact:
+        trace_error = _trace_error(matrix, weights @ rows.diagonal(feature_map.kernel, indices) / total)
+    return Gram(sums, matrix, trace_error, indices, weights, sample)
 
 
 def read_sample(
-    rows: RowStore, feature_map: FeatureMap, features: Any, indices: np.ndarray, weights: np.ndarray, n_landmarks: int
+    rows: RowStore,
+    feature_map: FeatureMap | ColumnMap,
+    features: Any,
+    indices: np.ndarray,
+    weights: np.ndarray,
+    n_landmarks: int,
 ) -> Sample:
     """Sample of the rows at these store indices, of which the first `n_landmarks` are the landmarks in their order."""
     subset = rows.subset(indices, weights)
-    values = rows.map_rows(lambda block: block, features, indices)
+    values = rows.map_rows(dense, features, indices)
     # a majoriser in single precision serves as well
-    whiten = Whitener(feature_map.factor, values.dtype)
+    whiten = feature_map.whitener(values.dtype)
     others = values[n_landmarks:]
     in_threads(lambda part: whiten(others[part]), len(others), others.size * feature_map.rank)
-    if n_landmarks:
+    if n_landmarks and isinstance(feature_map, FeatureMap):
         # K(B, B) L⁻ᵀ
         values[:n_landmarks] = feature_map.factor
     return Sample(subset, values)

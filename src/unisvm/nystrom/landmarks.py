@@ -149,6 +149,16 @@ class Landmarks(NamedTuple):
     kernel_points: Any
     vectors: Any
 
+    @property
+    def is_wide(self) -> bool:
+        """False: second moments of as many landmarks as there are can be computed."""
+        return False
+
+    @property
+    def rank(self) -> int:
+        """Number of landmarks."""
+        return int(self.vectors.shape[0])
+
     @classmethod
     def from_store(cls, rows: RowStore, kernel: Kernel, indices: np.ndarray) -> Landmarks:
         """Landmarks that are rows of the store, by their store indices."""

@@ -30,6 +30,8 @@ class RowStore(Protocol):
     total_weight : float
     n_threads : int
         Threads for work in this process.
+    is_sparse : bool
+        Whether rows are CSR matrices.
     """
 
     n_rows: int
@@ -39,6 +41,7 @@ class RowStore(Protocol):
     dtype: np.dtype
     total_weight: float
     n_threads: int
+    is_sparse: bool
 
     # ------------------------------------------------------------------ some rows
 
@@ -82,6 +85,9 @@ class RowStore(Protocol):
 
         Features that take more than `room` bytes do not stay in memory.
         """
+
+    def sparse_features(self) -> Any:
+        """Sparse rows themselves as features: `block` of `reduce` and `map_rows` is given CSR matrices."""
 
     def reduce(
         self,

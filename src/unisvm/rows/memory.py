@@ -16,7 +16,7 @@ from sklearn.utils.extmath import row_norms
 from unisvm.memory_budget import feature_bytes
 from unisvm.parallel import CancelToken, run
 from unisvm.rows import sampling
-from unisvm.rows.mapped import StoredRows
+from unisvm.rows.mapped import StoredRows, take_rows
 from unisvm.rows.scratch import Scratch
 
 # A block of features is read twice in a sweep, the second time from the cache; smaller blocks cost more in waiting
@@ -80,6 +80,7 @@ class MemoryRows:
         self._present = present
         self.given = X if given is None else given
         (self.n_rows, self.n_features), self.n_columns = X.shape, targets.shape[1]
+        self.is_sparse = sparse.issparse(X[:1])
         self.n_given: int = self.given.shape[0]
         self.dtype: np.dtype = X.dtype
         self.total_weight = float(weights.sum(dtype=np.float64))
@@ -184,8 +185,11 @@ class MemoryRows:
         self._visit(fill, max(rank, self._read_width(0)), n_columns=rank, n_sums=1)
         return features
 
-    def transform(self, features: np.ndarray | Scratch, matrix: np.ndarray) -> bool:
-        if isinstance(features, Scratch):
+    def sparse_features(self) -> Any:
+        return self.X if self._order is None else take_rows(self.X, self._order)
+
+    def transform(self, features: Any, matrix: np.ndarray) -> bool:
+        if not isinstance(features, np.ndarray):
             return False
 
         def part(low: int, high: int) -> None:
@@ -195,8 +199,8 @@ class MemoryRows:
         return True
 
     @staticmethod
-    def location(features: np.ndarray | Scratch) -> str:
-        return "on disk" if isinstance(features, Scratch) else "in memory"
+    def location(features: Any) -> str:
+        return "on disk" if isinstance(features, Scratch | StoredRows) else "in memory"
 
     def _read_width(self, of_others: int) -> int:
         """Numbers that a row of X takes when it is read from a file; `of_others` if it is in memory."""
@@ -205,7 +209,7 @@ class MemoryRows:
     def reduce(
         self,
         block: Callable[..., tuple[np.ndarray, ...]],
-        features: np.ndarray | Scratch,
+        features: Any,
         n_columns: int = 1,
         n_sums: int | None = None,
         *,
@@ -213,14 +217,14 @@ class MemoryRows:
     ) -> list[np.ndarray]:
         def part(low: int, high: int) -> tuple[np.ndarray, ...]:
             weights = None if self._unit_weights else self.ordered_weights[low:high, None]
-            return block(features[low:high], self.ordered_targets[low:high], weights)
+            return block(rows_between(features, low, high), self.ordered_targets[low:high], weights)
 
-        sums = self._visit(part, features.shape[1], n_columns, n_sums, _IF_READ_ONCE if read_once else 1)
+        if n_sums is None:
+            n_sums = features.shape[1] * n_columns
+        sums = self._visit(part, _width(features), n_columns, n_sums, _IF_READ_ONCE if read_once else 1)
         return [reduce(np.add, parts) for parts in zip(*sums, strict=True)]
 
-    def map_rows(
-        self, block: Callable[[np.ndarray], np.ndarray], features: np.ndarray | Scratch, indices: np.ndarray
-    ) -> np.ndarray:
+    def map_rows(self, block: Callable[[Any], np.ndarray], features: Any, indices: np.ndarray) -> np.ndarray:
         length = max(64, _BLOCK_BYTES // (features.shape[1] * features.dtype.itemsize))
         if self._place is not None:
             indices = self._place[indices]
@@ -283,6 +287,25 @@ class MemoryRows:
             return total
 
         return run([partial(share, lows) for lows in shares if len(lows)], n_threads, cancel)
+
+
+def rows_between(features: Any, low: int, high: int) -> Any:
+    """Features of consecutive rows, which are copied only if they are in a file."""
+    if not sparse.issparse(features):
+        return features[low:high]
+    first, last = features.indptr[low], features.indptr[high]
+    entries = features.data[first:last], features.indices[first:last], features.indptr[low : high + 1] - first
+    return sparse.csr_matrix(entries, shape=(high - low, features.shape[1]), copy=False)
+
+
+def _width(features: Any) -> int:
+    """Numbers that a row of features takes."""
+    if sparse.issparse(features):
+        # an entry has an index beside it
+        return max(3 * features.nnz // (2 * max(features.shape[0], 1)), 1)
+    if isinstance(features, StoredRows):
+        return max(features.entries_a_row, 1)
+    return int(features.shape[1])
 
 
 def _in_small_pages(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from unisvm._checks import one_of
+from unisvm.nystrom.column_map import dense
 from unisvm.objective import Objective
 from unisvm.preconditioner import MajoriserCoordinates
 from unisvm.rows import MemoryRows
@@ -104,7 +105,7 @@ class Algorithm1(Iteration):
         self._P = np.empty(objective.features.shape, rows.dtype)
         for low in range(0, rows.n_rows, _WHITENED_ROWS):
             part = slice(low, low + _WHITENED_ROWS)
-            self._P[part] = objective.basis.from_values(objective.features[part].T.astype(np.float64)).T
+            self._P[part] = objective.basis.from_values(dense(objective.features[part]).T.astype(np.float64)).T
         self._weights = rows.ordered_weights[:, None]
         self._mean = objective.mean
         ridge = self._penalty * self._total / loss.A

@@ -1,0 +1,82 @@
+"""The columns of X as the features of a linear kernel: f(x) = x·w + b, with ‖f‖² = ‖w‖²."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from unisvm.kernels import Kernel
+from unisvm.rows import RowStore
+
+# Of more columns, only the diagonal of the second moments is computed. Up to here, matrices of d × d numbers take no
+# more time and room than those of as many landmarks.
+_MAX_FULL_MOMENTS = 2000
+
+
+def has_many_columns(n_features: int) -> bool:
+    """Whether there are too many columns for matrices of their moments."""
+    return n_features > _MAX_FULL_MOMENTS
+
+
+class ColumnMap:
+    """x − c for rows x: features that need no landmarks, and whose basis is orthonormal.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The linear one.
+    centre : ndarray of shape (n_features,)
+        c, near the mean of dense rows, so that few digits cancel where columns lie far from 0; sparse rows stay where
+        they are.
+    """
+
+    #: the features leave out nothing of the kernel
+    is_exact = True
+
+    def __init__(self, kernel: Kernel, centre: np.ndarray):
+        self.kernel = kernel
+        self.centre = centre
+
+    @property
+    def rank(self) -> int:
+        return len(self.centre)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are too many columns for matrices of their moments."""
+        return has_many_columns(self.rank)
+
+    def build(self, rows: RowStore, room: float = np.inf) -> Any:
+        """Features of all rows of a store: sparse ones are the rows themselves."""
+        return rows.sparse_features() if rows.is_sparse else rows.build(self.block, self.rank, room)
+
+    def block(self, X: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """x − c for a block of dense rows, in `out` if it is given."""
+        return np.subtract(X, self.centre, out=out)
+
+    def to_dual(self, W: np.ndarray) -> np.ndarray:
+        """Coefficients of the columns: w itself."""
+        return W
+
+    def from_values(self, values: np.ndarray) -> np.ndarray:
+        """A gradient in w, from that in the coefficients of the columns: itself."""
+        return values
+
+    def whitener(self, dtype: np.dtype, rank: int | None = None) -> Callable[[np.ndarray], np.ndarray]:
+        """Function that brings features to an orthonormal basis, where they are."""
+        return lambda values: values
+
+
+def dense(features: Any) -> np.ndarray:
+    """Features of a block of rows as an array."""
+    return features.toarray() if sparse.issparse(features) else features
+
+
+def squared_lengths(features: Any) -> np.ndarray:
+    """‖x‖² of each row of features."""
+    if sparse.issparse(features):
+        return np.asarray(features.multiply(features).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("ij,ij->i", features, features, dtype=np.float64)
