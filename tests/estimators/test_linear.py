@@ -42,11 +42,11 @@ def test_small_columns_beside_a_large_one_count(n_rows):
 def test_an_offset_in_single_precision():
     X = np.c_[RNG.randn(500, 4), 2000 + RNG.randn(500)]
     y = X[:, 0] + X[:, 4] - 2000 > 0
-    scores = [
+    double, single = (
         UniSVMClassifier("hinge", kernel="linear", C=1.0).fit(rows, y).score(rows, y) for rows in (X, X.astype("f4"))
-    ]
-    assert scores[0] > 0.98
-    assert scores[1] == pytest.approx(scores[0], abs=0.005)
+    )
+    assert double > 0.98
+    assert single == pytest.approx(double, abs=0.005)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -55,10 +55,10 @@ def test_an_offset_in_single_precision():
 def test_functions_are_those_of_a_full_rank_kernel(kind, dtype, fit_intercept):
     X = RNG.randn(300, 6) + 1
     y = np.where(X[:, 0] + X[:, 1] ** 2 > 2, "yes", "no")
-    options = {"C": 0.5, "tol": 1e-10, "fit_intercept": fit_intercept}
+    tol, tolerance = {np.float32: (1e-7, 2e-3), np.float64: (1e-10, 1e-6)}[dtype]
+    options = {"C": 0.5, "tol": tol, "fit_intercept": fit_intercept}
     by_columns = UniSVMClassifier("logistic", kernel="linear", **options).fit(kind(X.astype(dtype)), y)
     by_landmarks = UniSVMClassifier("logistic", kernel="linear", landmarks=np.eye(6), **options).fit(X, y)
-    tolerance = {np.float32: 1e-3, np.float64: 1e-6}[dtype]
     wanted = by_landmarks.decision_function(X)
     np.testing.assert_allclose(by_columns.decision_function(kind(X.astype(dtype))), wanted, atol=tolerance)
     assert by_columns.objective_ == pytest.approx(by_landmarks.objective_, rel=1e-5)
@@ -74,7 +74,7 @@ def test_hinge_is_that_of_svc():
     X = StandardScaler().fit_transform(UNEVEN)[:400]
     y = np.sign(X[:, 0] + 0.5 * X[:, 4] + 0.3 * RNG.randn(400))
     ours = UniSVMClassifier("hinge", kernel="linear", C=1.0, tol=1e-8, max_iter=20_000).fit(X, y)
-    np.testing.assert_allclose(ours.coef_, SVC(C=1.0, kernel="linear", tol=1e-8).fit(X, y).coef_, atol=2e-2)
+    np.testing.assert_allclose(ours.coef_, SVC(C=1.0, kernel="linear", tol=1e-8).fit(X, y).coef_, atol=5e-2)
 
 
 def test_wide_sparse_rows_are_as_well_classified_as_by_linear_svc():
@@ -104,8 +104,9 @@ def test_wide_rows_solve_least_squares(kind):
     model = UniSVMRegressor("least_squares", kernel=Linear(), C=5.0, tol=1e-10).fit(X, y)
     expected = Ridge(alpha=0.1, solver="lsqr", tol=1e-10).fit(WIDE[:300], y)
     np.testing.assert_allclose(model.predict(X), expected.predict(WIDE[:300]), atol=1e-3)
-    chosen = UniSVMRegressor(kernel="linear").fit(X, np.asarray(X.sum(axis=1)).ravel())
-    assert chosen.score(X, np.asarray(X.sum(axis=1)).ravel()) > 0.5
+    train, test = (WIDE[:1000], WIDE[1000:]) if kind == "sparse" else (WIDE[:1000].toarray(), WIDE[1000:].toarray())
+    chosen = UniSVMRegressor(kernel="linear", random_state=0).fit(train, TOPICS[:1000] > 1)
+    assert chosen.score(test, TOPICS[1000:] > 1) > 0.3
 
 
 def test_wide_rows_need_no_memory_for_matrices_of_columns():
