@@ -104,6 +104,9 @@ def test_damage_at_random(tmp_path, name):
         "{'descr': '<f8', 'fortran_order': False, 'shape': (-60, 4), }",
         "{'descr': '<f8', 'fortran_order': False, b'shape': (60, 4), }",
         "{'descr': '|O', 'fortran_order': False, 'shape': (60, 4), }",
+        # the first ended the process by a division by zero, the second took all memory as targets
+        "{'descr': '<U0', 'fortran_order': False, 'shape': (-1,), }",
+        "{'descr': '|S0', 'fortran_order': False, 'shape': (1000000000000000,), }",
         "",
     ],
 )

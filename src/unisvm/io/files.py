@@ -112,4 +112,11 @@ def _matrix(path: Path) -> np.ndarray:
 def _mapped(path: Path) -> np.ndarray:
     """The array in a .npy file. Mapping it takes no memory, whatever shape the file claims to have."""
     with reading(path, ".npy file of numbers or text"):
+        with open(path, "rb") as file:
+            is_first = np.lib.format.read_magic(file) == (1, 0)
+            header = np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
+            shape, _, dtype = header(file)
+        # of entries without a byte, a map has any number, and one of a negative length divides by zero in NumPy
+        if dtype.itemsize == 0 or min(shape, default=0) < 0:
+            raise ValueError(f"its header says that it holds {dtype} of shape {shape}")
         return np.lib.format.open_memmap(path, mode="r")
