@@ -43,6 +43,8 @@ BROKEN = {
     "label nan": ("nan 1:2", "label is NaN or infinite"),
     "carriage return": ("1 1:2\r0 1:3", "carriage return .CR."),
     "carriage return in a comment": ("1 1:2 # a\r0 1:3", "carriage return .CR."),
+    "zeros": ("1 1:2 3:\0", "byte of zeros"),
+    "zeros in a comment": ("1 1:2 # \0", "byte of zeros"),
     "binary": ("\x93NUMPY\x01", "could not convert"),
 }
 
@@ -77,6 +79,20 @@ def test_lines_that_end_in_a_carriage_return(tmp_path, model, monkeypatch, chunk
     with pytest.raises(ValueError, match=r"mac.svm, line 1: .* \(CR\) .* end the lines with LF or CRLF"):
         model.fit(path)
     path.write_text(GOOD, newline="\r\n")
+    assert model.fit(path).n_features_in_ == 3
+
+
+@pytest.mark.parametrize("character", ["1", " ", "#", "\0"])
+def test_line_without_an_end(tmp_path, model, monkeypatch, character):
+    # a hole of zeros in a file took 24 times its memory, and minutes
+    monkeypatch.setattr(libsvm, "_CHUNK_BYTES", 50)
+    monkeypatch.setattr(libsvm, "_MAX_LINE_BYTES", 1000)
+    path = tmp_path / "long.svm.gz"
+    path.write_bytes(gzip.compress(b"1 1:2\n0 1:3 2:" + character.encode() * 5000 + b"\n1 1:2\n"))
+    said = "byte of zeros" if character == "\0" else "does not end within 1000 bytes"
+    with pytest.raises(ValueError, match=rf"long.svm.gz, line 2: it .*{said}"):
+        model.fit(path)
+    path.write_bytes(gzip.compress(GOOD.encode() + b"1 1:" + b"0" * 800 + b"3\n"))
     assert model.fit(path).n_features_in_ == 3
 
 

@@ -22,6 +22,8 @@ from unisvm.rows.scratch import Appended
 PACKED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 _CHUNK_BYTES = 2**22
+# of a line, which is some eight million entries: text of this length without an end of line is none of LIBSVM's
+_MAX_LINE_BYTES = 2**27
 
 
 class _Refused(ValueError):
@@ -88,6 +90,10 @@ def _parse(
     """Rows and labels of some lines. Raises ValueError for what `read` may not use; its parameters are those."""
     if text.count(b"\r") > text.count(b"\r\n"):
         raise _Refused("it has a carriage return (CR) without a line feed (LF): end the lines with LF or CRLF")
+    if b"\0" in text:
+        raise _Refused("it has a byte of zeros, as no text has")
+    if len(text) > _MAX_LINE_BYTES and b"\n" not in text:
+        raise _Refused(f"it does not end within {_MAX_LINE_BYTES} bytes")
     X, y = load_svmlight_file(io.BytesIO(text), zero_based=True)
     if not np.isfinite(X.data).all():
         raise _Refused("it has a value that is NaN or infinite")
@@ -123,8 +129,8 @@ def _parsed(path: Path, parse: Callable[[bytes], Any]) -> Iterator[Any]:
 
 
 def _chunks(path: Path, file: BinaryIO) -> Iterator[bytes]:
-    """The file in parts that end where a line does."""
-    rest = b""
+    """The file in parts that end where a line does, or in a line that `_parse` refuses."""
+    rest: list[bytes] = []
     while True:
         try:
             text = file.read(_CHUNK_BYTES)
@@ -136,15 +142,14 @@ def _chunks(path: Path, file: BinaryIO) -> Iterator[bytes]:
             break
         end = text.rfind(b"\n") + 1
         if end:
-            yield rest + text[:end]
-            rest = text[end:]
-        else:
-            rest += text
-            if b"\r" in rest[:-1]:
-                # no line that is read has one within: there is no need to look for its end
-                break
-    if rest:
-        yield rest
+            yield b"".join([*rest, text[:end]])
+            rest = []
+        rest.append(text[end:])
+        # no line that is read has one of these within, or is so long: there is no need to look for its end
+        if b"\r" in rest[-1][:-1] or b"\0" in rest[-1] or sum(map(len, rest)) > _MAX_LINE_BYTES:
+            break
+    if any(rest):
+        yield b"".join(rest)
 
 
 def _tell_line(path: Path, lines: list[bytes], n_before: int, parse: Callable[[bytes], Any]) -> None:
