@@ -4,6 +4,7 @@ import builtins
 import errno
 import gzip
 import os
+import re
 import shutil
 from types import SimpleNamespace
 
@@ -145,6 +146,27 @@ def test_column_with_nulls(tmp_path, model, name):
         model.fit(tmp_path / "nulls.parquet", "label")
 
 
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (pa.array([b"a", b"b"] * 10), "binary"),
+        (pa.array([b"a", b"b"] * 10).dictionary_encode(), "binary"),
+        (pa.array([b"ab", b"cd"] * 10, pa.binary(2)), "fixed_size_binary"),
+        (pa.array([{"u": 1}, {"u": 2}] * 10), "struct<u: int64>"),
+        (pa.array([[1], [2]] * 10), "list<.*: int64>"),
+        (pa.array([1, 2] * 10, pa.time32("s")), "time32"),
+    ],
+    ids=["bytes", "categories of bytes", "bytes of one length", "records", "lists", "times of day"],
+)
+@pytest.mark.parametrize("cls", [UniSVMClassifier, UniSVMRegressor])
+def test_column_of_targets_of_a_wrong_kind(tmp_path, cls, column, kind):
+    pq.write_table(pa.table(COLUMNS | {"label": column}), tmp_path / "rows.parquet")
+    with pytest.raises(
+        ValueError, match=rf"rows.parquet: the column 'label' .* does not hold numbers or text but {kind}"
+    ):
+        cls().fit(tmp_path / "rows.parquet", "label")
+
+
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
 def test_column_that_is_not_finite(tmp_path, model, value):
     column = np.arange(20.0)
@@ -281,6 +303,23 @@ def test_targets_in_a_wrong_file(write, tmp_path, model):
         model.fit(path, "labels.csv")
     with pytest.raises(FileNotFoundError, match=r"labels.npy"):
         model.fit(path, tmp_path / "labels.npy")
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        (np.array(1), "must have one dimension, or two; its shape is ()"),
+        (np.ones((20, 1, 1)), "must have one dimension, or two; its shape is (20, 1, 1)"),
+        (np.array([b"a", b"b"] * 10), "must hold numbers, text or times; its type is |S1"),
+        (np.ones(20, complex), "must hold numbers, text or times; its type is complex128"),
+        (np.ones(20, "f8,f8"), "must hold numbers, text or times; its type is [('f0', '<f8'), ('f1', '<f8')]"),
+    ],
+    ids=["scalar", "three dimensions", "bytes", "complex", "records"],
+)
+def test_targets_of_a_wrong_kind(tmp_path, model, y, said):
+    np.save(tmp_path / "y.npy", y)
+    with pytest.raises(ValueError, match=rf"y.npy: y {re.escape(said)}\.$"):
+        model.fit(np.arange(40.0).reshape(20, 2), tmp_path / "y.npy")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "svm"])

@@ -22,6 +22,8 @@ from unisvm.rows.mapped import DenseRows, Pages, StoredRows
 _OTHER_KINDS = re.compile(
     r"\.(csv|tsv|npz|jsonl?|h5|hdf5|feather|arrow|orc|avro|pkl|pickle|joblib|xlsx?|ods|mat|arff|zip|tar|tgz|7z|xz|zst)"
 )
+# kinds of NumPy's types that a .npy file of targets may have
+_TARGETS = "biufUMm"
 _READ = ".npy, .parquet, a folder of .parquet files, or the text of LIBSVM (.svm, .libsvm, .txt; also .gz or .bz2)"
 
 
@@ -97,7 +99,12 @@ def open_targets(y):
         raise ValueError(f"y must be an array, the path of a .npy file, or a column of a Parquet file; got {str(y)!r}.")
     if not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
-    return np.array(_mapped(path))
+    targets = _mapped(path)
+    if targets.ndim not in (1, 2):
+        raise ValueError(f"{path}: y must have one dimension, or two; its shape is {targets.shape}.")
+    if targets.dtype.kind not in _TARGETS:
+        raise ValueError(f"{path}: y must hold numbers, text or times; its type is {targets.dtype}.")
+    return np.array(targets)
 
 
 def _matrix(path: Path) -> np.ndarray:

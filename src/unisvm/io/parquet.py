@@ -51,6 +51,9 @@ def read(path: Path, y: Any, scratch_dir, names: list[str] | None = None) -> tup
         raise ValueError(f"{path} has no columns for X.")
     if target is None and isinstance(y, np.ndarray | list | tuple) and len(y) != n_rows:
         raise ValueError(f"{path} has {n_rows} rows, but y has {len(y)}.")
+    if target is not None:
+        for part in parts:
+            _check_target(part.path, part.schema.field(target))
     single = [_is_single(part.path, part.schema.field(name)) for part in parts for name in columns]
     dtype = np.dtype(np.float32 if all(single) else np.float64)
 
@@ -179,6 +182,16 @@ def _is_single(path: Path, field) -> bool:
             f"it as numbers."
         )
     return types.is_float32(kind)
+
+
+def _check_target(path: Path, field) -> None:
+    """Raise when a column cannot be that of the targets."""
+    from pyarrow import types
+
+    kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+    is_bytes = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
+    if is_bytes or types.is_nested(kind) or types.is_time(kind):
+        raise ValueError(f"{path}: the column {field.name!r} of the targets does not hold numbers or text but {kind}.")
 
 
 def _values(path: Path, batch, name: str) -> np.ndarray:
