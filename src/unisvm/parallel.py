@@ -43,11 +43,30 @@ def count_threads(n_jobs: int | None) -> int:
     return min(n_threads, cpu_count())
 
 
+# held while threadpoolctl holds a lock of its own, so that no fork leaves that one locked
+_setting = Lock()
+
+
+def _set_blas_threads(library: Any, n_threads: int) -> None:
+    """Set the number of threads of a BLAS library.
+
+    Since version 3.8 of threadpoolctl, one thread alone can set that of OpenBLAS, and the others do nothing, until all
+    are told that it is done. Here fits in any thread set it, one at a time.
+    """
+    if library.num_threads == n_threads:
+        return
+    release = getattr(library, "clear_controlling_thread", lambda force: None)
+    release(force=True)
+    library.set_num_threads(n_threads)
+    release(force=True)
+
+
 class _BlasLimit:
     """Number of BLAS threads, which all fits of the process share.
 
-    The limit in force is the last one whose block has not ended, in whatever order blocks in different threads end.
-    The last block to end restores the numbers that the first one found.
+    The limit in force is the least of those whose blocks have not ended, so that a fit in one thread gives the same
+    model beside others as alone. The last block to end restores the numbers that the first one found, in whatever
+    order blocks in different threads end.
     """
 
     def __init__(self) -> None:
@@ -82,9 +101,10 @@ class _BlasLimit:
             self._apply()
 
     def _apply(self) -> None:
-        self.current = next(reversed(self._limits.values()), None)
-        for library, found in zip(_blas(), self._found, strict=True):
-            library.set_num_threads(found if self.current is None else self.current)
+        self.current = min(self._limits.values(), default=None)
+        with _setting:
+            for library, found in zip(_blas(), self._found, strict=True):
+                _set_blas_threads(library, found if self.current is None else self.current)
         if self.current is None:
             self._found = []
 
@@ -165,6 +185,8 @@ def _serve(work: SimpleQueue[Callable[[], None]]) -> None:
 _helpers = _Helpers()
 
 if hasattr(os, "register_at_fork"):
+    # the first that is registered is the last before a fork, and the first after it
+    os.register_at_fork(before=_setting.acquire, after_in_parent=_setting.release, after_in_child=_setting.release)
     os.register_at_fork(after_in_child=_limit.reset)
     os.register_at_fork(after_in_child=_helpers.reset)
 
