@@ -1,5 +1,6 @@
 """Searches that are broken off or killed resume and end with the same scores and the same model."""
 
+import json
 import multiprocessing
 from time import sleep
 
@@ -11,6 +12,7 @@ from sklearn.model_selection import KFold
 
 from checkpoint.interrupted import Broken, rows
 from unisvm import UniSVMClassifierCV, UniSVMRegressorCV, model_selection
+from unisvm.checkpoint import file_format, stages
 
 X, y = rows(600)
 MANY, LABELS = rows(5000)
@@ -145,3 +147,34 @@ def test_another_search_is_refused(tmp_path, parameters, said):
         clone(model).set_params(**parameters).fit(X, y)
     with pytest.raises(ValueError, match="the contents of y differ"):
         clone(model).fit(X, y[::-1])
+
+
+def forge(path, name, change):
+    """Change an array of a file, with its description and the checksum."""
+    with file_format.read_file(path) as archive:
+        arrays = dict(archive)
+    header = json.loads(arrays.pop("meaning").tobytes())
+    arrays[name] = change(arrays[name])
+    header["arrays"] = stages._kinds(arrays)
+    file_format.write_file(path, {"meaning": np.frombuffer(json.dumps(header).encode(), np.uint8)} | arrays)
+
+
+@pytest.mark.parametrize(
+    ("stage", "name", "change", "refused"),
+    [
+        ("suited", "Cs", lambda Cs: np.concatenate([Cs, Cs]), "suited"),
+        ("losses-gamma-*", "values", np.negative, "gamma-[01]"),
+    ],
+    ids=["more kernels", "other scores"],
+)
+def test_forged_scores(tmp_path, stage, name, change, refused):
+    rng = np.random.default_rng(0)
+    few, classes = rng.normal(size=(80, 3)), np.arange(80) % 3
+    model = UniSVMClassifierCV(Cs=2, gammas=2, cv=2, rank=8, tol=1e-2, checkpoint=tmp_path, random_state=0)
+    model.fit(few, classes)
+    paths = list(tmp_path.glob(f"unisvm-{stage}.ckpt"))
+    assert paths
+    for path in paths:
+        forge(path, name, change)
+    with pytest.raises(ValueError, match=f"unisvm-{refused}.ckpt' is damaged: .*Delete it"):
+        model.fit(few, classes)

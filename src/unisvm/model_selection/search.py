@@ -208,6 +208,10 @@ class _Search:
         if saved is None:
             saved = {"Cs": suitable_Cs(self.job, self.axes, self.choices, self.report)}
             self.stages.save("suited", saved)
+        shape = len(self.choices), len(self.axes.losses)
+        with self.stages.restoring("suited"):
+            if saved["Cs"].shape != shape:
+                raise ValueError(f"its values of C have the shape {saved['Cs'].shape}, not {shape}")
         return saved["Cs"]
 
     def score(
@@ -239,7 +243,11 @@ class _Search:
         self._score_some([g for g in chosen if g not in saved], round_)
         if not prefix and scores.best is not None and scores.best[1] in saved:
             # its decisions are too large to be kept
-            self._score_some([scores.best[1]], round_)
+            best = scores.best[1]
+            self._score_some([best], round_)
+            with self.stages.restoring(f"gamma-{best}"):
+                if scores.decision.size == 0:
+                    raise ValueError("its best cell is none that this round tries")
         return scores
 
     def _score_some(self, chosen: list[int], round_: _Round) -> None:
