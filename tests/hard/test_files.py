@@ -21,7 +21,7 @@ from unisvm.io import files
 
 TESTS = Path(__file__).resolve().parents[1]
 #: cases of the short part; all of the suite takes a minute for each reader
-CASES = {"npy": 900, "parquet": 700, "libsvm": 500, "checkpoint": 150}
+CASES = {"npy": 900, "parquet": 700, "libsvm": 500, "checkpoint": 100}
 #: of memory that damaged files may take beside whole ones
 MOST_MB = 150
 
