@@ -18,8 +18,9 @@ import numpy as np
 
 from hard.damaged_files import READERS
 
-#: address space and files that a damaged file may take beside what the process has
-MOST_MEMORY, MOST_ON_DISK = 2 * 2**30, 2**28
+#: Address space and files that a damaged file may take beside what the process has. The header of a page of Parquet may
+#: say that it unpacks to 2 GB, which are set aside and not used.
+MOST_MEMORY, MOST_ON_DISK = 5 * 2**30, 2**28
 #: beyond this, a file is taken to hang
 MOST_SECONDS = 30
 # memory that a reader finds it does not have, beside that of memory_limit
