@@ -21,8 +21,8 @@ _MOST_LEFT_OUT = 0.1
 _MOST_SCALES_APART = 1000.0
 # rows that scales are estimated from
 _N_ROWS = 1000
-# So few landmarks, no more than there are columns and a small share of what could be had, are those of a kernel in
-# which some columns have no part. The prepared sets of the benchmarks have 16 or more.
+# So few landmarks, no more than a linear function of the columns needs, and a small share of what could be had, are
+# those of a kernel in which columns have no part, or a linear one. Prepared sets of the benchmarks have 16 or more.
 _FEW_LANDMARKS, _SHARE_OF_AVAILABLE = 15, 0.05
 
 
@@ -61,9 +61,7 @@ def _smoother(kernel: Kernel) -> str:
 
 
 def _few_landmarks(rank: int, available: int, n_features: int) -> list[str]:
-    n_columns = max(n_features, 1)
-    few = 1 if n_columns == 1 else min(_FEW_LANDMARKS, n_columns)
-    if rank > min(few, _SHARE_OF_AVAILABLE * available):
+    if rank > min(n_features + 1, _FEW_LANDMARKS, _SHARE_OF_AVAILABLE * available):
         return []
     return [
         f"rank_ is {rank}, where {available} landmarks could be had: the kernel hardly tells rows apart, or by a few "

@@ -33,7 +33,10 @@ def choose(rule, rows, kernel, rank, tol=0.0, seed=0):
 
 
 def matrix(kernel, X):
-    return kernel(X.astype(np.float64), X.astype(np.float64))
+    """The kernel matrix whose trace the tolerance is about: where lengths differ, each row is judged by its own."""
+    K = kernel(X.astype(np.float64), X.astype(np.float64))
+    lengths = np.ones(len(K)) if kernel.is_judged_by_trace else np.sqrt(np.diagonal(K))
+    return K / np.outer(lengths, lengths)
 
 
 @pytest.mark.parametrize("rule", ["rpcholesky", "pivoted_cholesky"])
@@ -130,9 +133,9 @@ def law_of_random_pivots(K, weights):
 
 @pytest.mark.parametrize("weights", [np.ones(5), np.array([4.0, 1.0, 1.0, 2.0, 0.5])], ids=["equal", "weighted"])
 def test_random_pivots_are_as_if_drawn_one_after_the_other(store, weights):
-    # two near points, one apart, one large: proposals made together must not favour the near pair
+    # two near points, one apart, two others: proposals made together must not favour the near pair
     X = np.array([[1.0, 0.0, 0.0], [1.0, 0.3, 0.0], [0.0, 1.0, 0.2], [0.5, 0.5, 2.0], [0.1, 0.2, 0.6]])
-    law = law_of_random_pivots(X @ X.T, weights)
+    law = law_of_random_pivots(matrix(kernels.Linear(), X), weights)
     rows, counts, n = store(X, weights=weights), dict.fromkeys(law, 0), 2000
     for seed in range(n):
         counts[tuple(choose("rpcholesky", rows, kernels.Linear(), 2, seed=seed).tolist())] += 1

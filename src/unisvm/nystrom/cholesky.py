@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class PartialCholesky:
     Attributes
     ----------
     residual : ndarray
-        The diagonal of K − F Fᵀ, never negative.
+        The diagonal of K − F Fᵀ, never negative. For kernels that grow with x, K has ones on its diagonal.
     pivots : list of int
         Positions among the candidates.
     """
@@ -50,6 +51,12 @@ class PartialCholesky:
         self._points = candidates if kernel.points_are_indices else self._vectors
         diagonal = rows.diagonal(kernel, candidates) if kernel.points_are_indices else kernel.diagonal(self._vectors)
         check_diagonal(kernel, diagonal, rows.row_indices(candidates))
+        # k(x, z) / √(k(x, x) k(z, z)) where lengths differ: what is left of a short row is told from rounding, too
+        self._inverse_lengths: np.ndarray | None = None
+        if not kernel.is_judged_by_trace:
+            lengths = np.sqrt(diagonal)
+            self._inverse_lengths = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+            diagonal = (diagonal > 0).astype(diagonal.dtype)
         # below this a pivot is rounding error
         self._largest = float(diagonal.max())
         self.floor = 10 * np.finfo(rows.dtype).eps * self._largest
@@ -64,10 +71,17 @@ class PartialCholesky:
 
     def entries(self, positions: np.ndarray) -> np.ndarray:
         """K − F Fᵀ between these positions."""
-        entries = self._kernel.against(self._points[positions])(self._vectors[positions])
+        entries = self._kernel_matrix(positions, positions)
         factor = self._factor[: len(self.pivots), positions]
         entries -= factor.T @ factor
         return entries
+
+    def _kernel_matrix(self, rows: Any, pivots: np.ndarray) -> np.ndarray:
+        """K between these positions, of shape (n_rows, n_pivots)."""
+        K = self._kernel.against(self._points[pivots])(self._vectors[rows])
+        if self._inverse_lengths is not None:
+            K *= self._inverse_lengths[rows, None] * self._inverse_lengths[pivots]
+        return K
 
     def add(self, positions: np.ndarray, tol: float, rng: np.random.RandomState | None = None) -> bool:
         """Add pivots in this order, but those that are already spanned; True when full or when `tol` is met.
@@ -113,12 +127,11 @@ class PartialCholesky:
         """Rows that these pivots add to F; `factor` is the Cholesky factor of K − F Fᵀ between them."""
         before = self._factor[: len(self.pivots)]
         between = np.ascontiguousarray(before[:, pivots].T)
-        against = self._kernel.against(self._points[pivots])
         new = np.empty((len(pivots), len(self.weights)), dtype=self._factor.dtype)
         inverse = np.linalg.inv(factor).astype(new.dtype)
 
         def fill(part: slice) -> None:
-            left = against(self._vectors[part]).T
+            left = self._kernel_matrix(part, pivots).T
             left -= between @ before[:, part]
             np.matmul(inverse, left, out=new[:, part])
 

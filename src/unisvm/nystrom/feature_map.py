@@ -54,13 +54,22 @@ class FeatureMap:
                 "The kernel is zero on all landmarks, so that there is nothing to learn from. Scale the columns of X, "
                 "or choose another kernel."
             )
+        # where k(x, x) grows with x, each landmark is judged by its own length
+        lengths = None
+        if not kernel.is_judged_by_trace:
+            lengths = np.sqrt(np.where(matrix.diagonal() > 0, matrix.diagonal(), 1))
+            matrix /= np.outer(lengths, lengths)
+            largest = 1.0
         least = max(_LEAST_PIVOT[dtype], len(matrix) * np.finfo(np.float64).eps)
         # the transpose is the same matrix in the order of LAPACK, which needs no copy then
         with single_thread_if_small(len(matrix) ** 3 / 6):
             factor, pivots, rank, _ = dpstrf(matrix.T, tol=least * largest, lower=1, overwrite_a=1)
         factor = np.asfortranarray(factor[:rank, :rank])
         factor *= np.tri(rank, dtype=bool)
-        self._set(kernel, points, pivots[:rank] - 1, factor)
+        kept = pivots[:rank] - 1
+        if lengths is not None:
+            factor *= lengths[kept, None]
+        self._set(kernel, points, kept, factor)
 
     @classmethod
     def from_factor(cls, kernel: Kernel, points: Any, kept: np.ndarray, factor: np.ndarray) -> FeatureMap:
