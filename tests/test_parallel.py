@@ -176,7 +176,7 @@ from joblib import cpu_count
 from unisvm import UniSVMClassifier, UniSVMClassifierCV, parallel
 
 def fit(n_jobs):
-    model = UniSVMClassifier(rank=20, C=1.0, n_jobs=n_jobs, random_state=0).fit(X, y)
+    model = UniSVMClassifier(gamma=0.02, rank=20, C=1.0, n_jobs=n_jobs, random_state=0).fit(X, y)
     return model.decision_function(X)
 
 def n_helpers():
@@ -191,13 +191,13 @@ rng = np.random.RandomState(0)
 X = rng.randn(3000, 4)
 y = X[:, 0] * X[:, 1] > 0
 expected = fit(-1)
-UniSVMClassifierCV(Cs=2, gammas=2, cv=2, rank=20, n_jobs=-1, random_state=0).fit(X[:300], y[:300])
+UniSVMClassifierCV(Cs=2, gammas=[0.01, 0.02], cv=2, rank=20, n_jobs=-1, random_state=0).fit(X[:300], y[:300])
 before, helpers = n_threads(), n_helpers()
 assert helpers <= cpu_count() - 1
 for n_jobs in (2, 3, 5, 64, 100_000):
     decision = fit(n_jobs)
     assert n_jobs < cpu_count() or (decision == expected).all()
-    UniSVMClassifierCV(Cs=2, gammas=2, cv=2, rank=20, n_jobs=n_jobs, random_state=0).fit(X[:300], y[:300])
+    UniSVMClassifierCV(Cs=2, gammas=[0.01, 0.02], cv=2, rank=20, n_jobs=n_jobs, random_state=0).fit(X[:300], y[:300])
     assert n_helpers() == helpers
 assert n_threads() <= before
 with ThreadPoolExecutor(8) as pool:
@@ -234,7 +234,7 @@ X = rng.randn(200, 4)
 y = X[:, 0] > 0
 
 def fit():
-    return UniSVMClassifier(rank=20, C=1.0, n_jobs=2, random_state=0).fit(X, y).decision_function(X)
+    return UniSVMClassifier(gamma=0.02, rank=20, C=1.0, n_jobs=2, random_state=0).fit(X, y).decision_function(X)
 
 ended = Event()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from unisvm._validation import (
     unchanged_on_failure,
 )
 from unisvm._version import __version__
+from unisvm._warnings import warn_caller
 from unisvm.bases import Basis
 from unisvm.checkpoint import check_folder, fingerprint, open_stages
 from unisvm.class_pairs import order_by_class
@@ -262,7 +262,7 @@ def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelE
     set_attributes(estimator, attributes | _fitted_attributes(fitted))
     report.say(_certificate(fitted))
     _warn_unless_converged(estimator, fitted.result)
-    warn_if_doubtful(rows, fitted.basis, settings, fitted.trace_error, stacklevel=3)
+    warn_if_doubtful(rows, fitted.basis, settings, fitted.trace_error)
     return estimator
 
 
@@ -362,8 +362,7 @@ def _warn_unless_converged(estimator: BaseUniSVM, result: Result) -> None:
         why = "where no further decrease can be told from rounding error, "
     else:
         return
-    warnings.warn(
+    warn_caller(
         f"The solver stopped {why}with stationarity {worst:.2g}, where tol={estimator.tol:g} was asked for. {advice}",
         ConvergenceWarning,
-        stacklevel=4,
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from unisvm._warnings import FitWarning
+from unisvm._warnings import FitWarning, warn_caller
 from unisvm.bases import Basis
 from unisvm.engine import FitSettings
 from unisvm.kernels import Kernel
@@ -26,7 +25,7 @@ _N_ROWS = 1000
 _FEW_LANDMARKS, _SHARE_OF_AVAILABLE = 15, 0.05
 
 
-def warn_if_doubtful(rows: RowStore, basis: Basis, settings: FitSettings, trace_error: float, stacklevel: int) -> None:
+def warn_if_doubtful(rows: RowStore, basis: Basis, settings: FitSettings, trace_error: float) -> None:
     """Warn when a fit cannot be good, saying why and what to do.
 
     Parameters
@@ -35,8 +34,6 @@ def warn_if_doubtful(rows: RowStore, basis: Basis, settings: FitSettings, trace_
     basis : Basis
     settings : FitSettings
     trace_error : float
-    stacklevel : int
-        As of `warnings.warn`, for a call from here.
     """
     kernel, rank = basis.kernel, basis.feature_map.rank
     found = []
@@ -53,7 +50,7 @@ def warn_if_doubtful(rows: RowStore, basis: Basis, settings: FitSettings, trace_
                 f"from all of them is lost. Raise rank{_smoother(kernel)}."
             )
     for message in found:
-        warnings.warn(message, FitWarning, stacklevel=stacklevel + 1)
+        warn_caller(message, FitWarning)
 
 
 def _smoother(kernel: Kernel) -> str:

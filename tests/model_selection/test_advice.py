@@ -23,13 +23,14 @@ GRID |= {"rank": 200}
 
 
 def said(model, rows=X, target=SQUARES):
-    """The only warning of a fit, which is about the line that asks for it; None without any."""
+    """The only warning of a search, which is about the line that asks for it, but for those of its refit."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(rows, target)
     assert all((warning.category, warning.filename) == (FitWarning, __file__) for warning in caught)
-    assert len(caught) <= 1
-    return str(caught[0].message) if caught else None
+    messages = [str(warning.message) for warning in caught if "landmarks leave out" not in str(warning.message)]
+    assert len(messages) <= 1
+    return messages[0] if messages else None
 
 
 def test_best_cell_inside():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from unisvm._warnings import FitWarning
+from unisvm._warnings import FitWarning, warn_caller
 from unisvm.model_selection.axes import Axes, KernelChoice
 from unisvm.model_selection.search import Scores
 
@@ -21,18 +20,15 @@ _CLEARLY = 2.0
 _FEWEST_SPLITS = 3
 # values beyond an edge
 _BEYOND = {"lowest": "lower", "highest": "higher"}
-# the call of `fit` is so far above the functions here
-_CALL_OF_FIT = 4
 
 
 def warn_unfinished(max_iter: int, n_unfinished: int, n_fits: int) -> None:
     """Warn when fits of a search stopped at max_iter."""
     if n_unfinished:
-        warnings.warn(
+        warn_caller(
             f"{n_unfinished} of {n_fits} fits stopped after max_iter={max_iter} iterations. "
             "Raise max_iter, or raise tol, or leave out the highest C.",
             ConvergenceWarning,
-            stacklevel=_CALL_OF_FIT,
         )
 
 
@@ -50,12 +46,11 @@ def warn_suspects(suspects: np.ndarray, labels: np.ndarray) -> None:
     names = classes.tolist()
     shares = [f"{n_left_out[k]} of {n_rows[k]} of class {names[k]!r}" for k in worst if n_left_out[k]]
     others = ", most of all" if len(shares) < np.count_nonzero(n_left_out) else ":"
-    warnings.warn(
+    warn_caller(
         f"{suspects.sum()} of {len(labels)} rows are left out of the refit, since fits that did not see their labels "
         f"contradict them{others} {', '.join(shares)}. suspects_ has their indices. If these labels are right, set "
         "drop_suspects=False.",
         FitWarning,
-        stacklevel=_CALL_OF_FIT,
     )
 
 
@@ -88,11 +83,10 @@ def warn_at_edge(axes: Axes, choices: Sequence[KernelChoice], scores: Scores) ->
             f"{_BEYOND[edge]} values in gammas" + (f" with kernel={kernel!r}" if len(axes.kernels) > 1 else "")
         )
     if found:
-        warnings.warn(
+        warn_caller(
             f"The best cell of the grid has {', and '.join(found)}, and scores clearly rise towards the edge: there "
             f"may be better ones beyond. Give {' and '.join(advice)}.",
             FitWarning,
-            stacklevel=_CALL_OF_FIT,
         )
 
 
