@@ -115,7 +115,10 @@ def _cholesky(gram: np.ndarray, scale: float, ridge: float, free: int = 0) -> np
                 return cholesky(H, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
             continue
-    raise FloatingPointError("The majoriser could not be factorised; the kernel or the weights are degenerate.")
+    raise ValueError(
+        "The majoriser could not be factorised: the kernel or the weights differ too much between rows. Scale the "
+        "columns of X, as StandardScaler does, or bring the weights closer together."
+    )
 
 
 class Spectrum:

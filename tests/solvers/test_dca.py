@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
-from unisvm import UniSVMClassifier, solvers
+from unisvm import UniSVMClassifier, losses, solvers
 
 GAMMA = 0.05
 
@@ -83,3 +83,22 @@ def test_the_paper_rule_compares_all_rows(labels):
     changes = np.linalg.norm(np.diff(responses, axis=0), axis=1)
     assert (changes[:-1] >= 0.3).all()
     assert changes[-1] < 0.3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", ["sparse", "woodbury", "full"])
+@pytest.mark.parametrize("C", [1e10, 1e15, 1e30])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_C_that_is_too_high_is_said_and_never_raises_the_objective(dtype, form, C):
+    rows = np.random.RandomState(0).randn(500, 4).astype(dtype)
+    for loss in ("feng", losses.get("hinge", p=1000.0)):
+        model = UniSVMClassifier(loss, C=C, rank=60, solver=solvers.DCA(form=form), max_iter=30, random_state=0)
+        try:
+            found = model.fit(rows, rows[:, 0] > 0).history_["objective"]
+        except ValueError as error:
+            found, refusal = [0.0], str(error)
+        else:
+            refusal = ""
+        assert (np.diff(found) <= 1e-12 * found[0]).all()
+        assert refusal == "" or "ower C" in refusal

@@ -261,7 +261,9 @@ class Result:
                 )
         if not np.isfinite(iteration.value).all():
             name = type(iteration).__name__
-            raise FloatingPointError(f"The objective is {iteration.value.max()} after a step of {name}: scale X and y.")
+            raise ValueError(
+                f"The objective is {iteration.value.max()} after a step of {name}. Scale X and y, or lower C."
+            )
         self.objective[iteration.columns] = iteration.value
         self.stationarity[iteration.columns] = iteration.stationarity
         self.n_sweeps[iteration.columns] += 1

@@ -29,6 +29,8 @@ from unisvm.sweep import residuals
 
 # rows that are whitened at a time
 _WHITENED_ROWS = 4096
+# no step raises the objective but by rounding; more of it than so many units in the last place ends the iteration
+_MOST_ROUNDING = 100
 
 #: maps a working response to weights w and intercepts b
 Fit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -89,9 +91,11 @@ class Algorithm1(Iteration):
         σψ'(r)/(2A).
     change : ndarray of shape (n_active,)
         Norm of its last change.
+    rose : ndarray of bool of shape (n_active,)
+        Whether the last step would have raised the objective, and was not made.
     """
 
-    arrays = ("columns", "w", "b", "next_w", "next_b", "value", "stationarity", "response", "change")
+    arrays = ("columns", "w", "b", "next_w", "next_b", "value", "stationarity", "response", "change", "rose")
 
     def __init__(self, solver: DCA, objective: Objective, majoriser: MajoriserCoordinates, start: Start):
         # copies_of_features tells that the rows are in memory
@@ -118,6 +122,7 @@ class Algorithm1(Iteration):
         self.next_w, self.next_b = self.w, self.b
         self.response = np.full((rows.n_rows if solver.stop == "change" else 0, objective.n_columns), np.inf)
         self.change = np.full(objective.n_columns, np.inf)
+        self.rose = np.zeros(objective.n_columns, dtype=bool)
 
     @property
     def weights(self) -> np.ndarray:
@@ -135,9 +140,9 @@ class Algorithm1(Iteration):
         return w if self._mean is None else np.concatenate([w, (b + self._mean @ w)[None]])
 
     def step(self) -> None:
-        self.w, self.b = self.next_w, self.next_b
+        w, b = self.next_w, self.next_b
         P, loss, is_margin = self._P, self._loss, self.objective.is_margin
-        f = P @ self.w.astype(P.dtype) + self.b.astype(P.dtype)
+        f = P @ w.astype(P.dtype) + b.astype(P.dtype)
         y = self._targets[:, self.columns]
         u = residuals(f.copy(), y, is_margin)
         response = loss.derivative(u) / (2 * loss.A)
@@ -146,17 +151,36 @@ class Algorithm1(Iteration):
         # a row counts for nothing in pairs that do not have its class
         weights = self._weights * np.abs(y) if self._is_pairs else np.broadcast_to(self._weights, u.shape)
         risk = np.einsum("ij,ij->j", weights, loss.value(u), dtype=np.float64)
-        self.value = self._penalty * np.einsum("ij,ij->j", self.w, self.w) + risk / self._total
+        value = self._penalty * np.einsum("ij,ij->j", w, w) + risk / self._total
         self.next_w, self.next_b = self._fit(f + response)
         # in the majoriser's coordinates the step is minus the gradient
-        moved = self.majoriser.from_weights(self.weights - self._join_intercept(self.next_w, self.next_b), self.columns)
-        self.stationarity = relative_decrease(moved, self.value)
+        moved = self.majoriser.from_weights(
+            self._join_intercept(w, b) - self._join_intercept(self.next_w, self.next_b), self.columns
+        )
+        reached = {"w": w, "b": b, "value": value, "stationarity": relative_decrease(moved, value)}
+        self.rose = ~(value <= self.value * (1 + _MOST_ROUNDING * np.finfo(P.dtype).eps))
+        for name, new in reached.items():
+            setattr(self, name, np.where(self.rose, getattr(self, name), new) if self.rose.any() else new)
         if self._solver.stop == "change":
             self.change = np.linalg.norm(response - self.response, axis=0)
             self.response = response
 
+    def stalled(self) -> np.ndarray:
+        return self.rose
+
     def converged(self, tol: float) -> np.ndarray:
         return super().converged(tol) if self._solver.stop == "stationarity" else self.change < self._solver.change
+
+
+def _factorise(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Cholesky factor of the matrix of Algorithm 1."""
+    try:
+        return cho_factor(matrix, lower=True, check_finite=False)
+    except np.linalg.LinAlgError as error:
+        raise ValueError(
+            "Algorithm 1's matrix is not positive definite in floating-point numbers: C is too high for these rows. "
+            "Lower C, or use solver='lbfgs', whose solution does not depend on such a matrix."
+        ) from error
 
 
 def _sparse(P: np.ndarray, s: np.ndarray, ridge: float, intercept: bool) -> Fit:
@@ -166,13 +190,14 @@ def _sparse(P: np.ndarray, s: np.ndarray, ridge: float, intercept: bool) -> Fit:
     if intercept:
         sums = weighted.sum(axis=0, dtype=np.float64)
         M = np.block([[M, sums[:, None]], [sums[None], np.sum(s, dtype=np.float64)]])
-    factor = cho_factor(M, lower=True)
+    factor = _factorise(M)
 
     def fit(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         right = weighted.T @ t
         if not intercept:
-            return cho_solve(factor, right.astype(np.float64)), np.zeros(t.shape[1])
-        solution = cho_solve(factor, np.concatenate([right, (s * t).sum(axis=0, dtype=np.float64)[None]]))
+            return cho_solve(factor, right.astype(np.float64), check_finite=False), np.zeros(t.shape[1])
+        of_ones = (s * t).sum(axis=0, dtype=np.float64)
+        solution = cho_solve(factor, np.concatenate([right, of_ones[None]]), check_finite=False)
         return solution[:-1], solution[-1]
 
     return fit
@@ -194,15 +219,19 @@ def _woodbury(P: np.ndarray, s: np.ndarray, ridge: float, intercept: bool) -> Fi
     weighted = P * s
     inner = (weighted.T @ P).astype(np.float64)
     inner[np.diag_indices_from(inner)] += ridge
-    factor = cho_factor(inner, lower=True)
-    return _dense(P, lambda t: (s * t - weighted @ cho_solve(factor, weighted.T @ t)) / ridge, intercept)
+    factor = _factorise(inner)
+
+    def solve(t: np.ndarray) -> np.ndarray:
+        return (s * t - weighted @ cho_solve(factor, weighted.T @ t, check_finite=False)) / ridge
+
+    return _dense(P, solve, intercept)
 
 
 def _full(P: np.ndarray, s: np.ndarray, ridge: float, intercept: bool) -> Fit:
     K = (P @ P.T).astype(np.float64)
     K[np.diag_indices_from(K)] += ridge / s.ravel()
-    factor = cho_factor(K, lower=True)
-    return _dense(P, lambda t: cho_solve(factor, t), intercept)
+    factor = _factorise(K)
+    return _dense(P, lambda t: cho_solve(factor, t, check_finite=False), intercept)
 
 
 FORMS: dict[str, Callable[..., Fit]] = {"sparse": _sparse, "woodbury": _woodbury, "full": _full}
