@@ -69,8 +69,8 @@ def check_rows_and_targets(estimator, X, y, **checks: Any):
     rows = files.stored(X)
     note_index_base(estimator, rows)
     if rows is None:
-        X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=DTYPES, **checks)
-        _check_magnitude(X)
+        X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False, **checks)
+        _check_entries(X, estimator)
         return X, y
     _check_finite(estimator, rows, path)
     if y is not None:
@@ -104,8 +104,8 @@ def check_rows(estimator, X):
         X.names = None
     rows = files.stored(X)
     if rows is None:
-        X = validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, reset=False)
-        _check_magnitude(X)
+        X = validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False, reset=False)
+        _check_entries(X, estimator)
         return X
     if not named:
         validate_data(estimator, rows[:1], reset=False, skip_check_array=True)
@@ -121,24 +121,23 @@ def _check_finite(estimator, rows: StoredRows, path: Any) -> None:
         return
     first = 0
     for block in rows.blocks():
-        entries = block.data if sparse.issparse(block) else block
-        assert_all_finite(entries, estimator_name=type(estimator).__name__, input_name=name)
-        _check_magnitude(block, name, first)
+        _check_entries(block, estimator, name, first)
         first += block.shape[0]
     rows.is_finite = True
 
 
-def _check_magnitude(X, name: str = "X", first_row: int = 0) -> None:
-    """Raise when squared distances of rows would overflow; the first row of X has this index."""
+def _check_entries(X, estimator, name: str = "X", first_row: int = 0) -> None:
+    """Raise when entries are not finite, or squared distances of rows would overflow; X begins with row `first_row`."""
     entries = X.data if sparse.issparse(X) else X
     if entries.size == 0:
         return
     if entries.flags.forc:
         flat = entries.ravel(order="K")
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             # in one pass where all is well
             if np.dot(flat, flat) <= np.finfo(X.dtype).max / 8:
                 return
+    assert_all_finite(entries, estimator_name=type(estimator).__name__, input_name=name)
     most = np.sqrt(np.finfo(X.dtype).max / (8 * X.shape[1]))
     if max(entries.max(), -entries.min()) <= most:
         return

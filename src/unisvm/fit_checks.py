@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from unisvm._warnings import FitWarning, warn_caller
 from unisvm.bases import Basis
@@ -38,7 +39,7 @@ def warn_if_doubtful(rows: RowStore, basis: Basis, settings: FitSettings, trace_
     kernel, rank = basis.kernel, basis.feature_map.rank
     found = []
     if kernel.compares_columns:
-        found += _different_scales(rows, kernel)
+        found += _different_scales(rows)
     if basis.landmarks is not None:
         are_chosen = isinstance(settings.landmarks, str)
         available = rows.n_rows if settings.rank is None else min(settings.rank, rows.n_rows)
@@ -66,33 +67,35 @@ def _few_landmarks(rank: int, available: int, n_features: int) -> list[str]:
     ]
 
 
-def _different_scales(rows: RowStore, kernel: Kernel) -> list[str]:
-    # of its own, so that a fit is the same with and without
-    sample = rows.take(rows.draw(_N_ROWS, np.random.RandomState(0)))
-    deviations, ranges = _scales(sample)
-    vary = np.flatnonzero((deviations > 0) & np.isfinite(deviations))
-    if len(vary) < 2:
+def _different_scales(rows: RowStore) -> list[str]:
+    n_rows = min(_N_ROWS, rows.n_rows)
+    sample = rows.take(np.linspace(0, rows.n_rows - 1, n_rows).astype(int))
+    ranges = _ranges(sample)
+    vary = np.flatnonzero((ranges > 0) & np.isfinite(ranges))
+    if len(vary) < 2 or not ranges[vary].max() / ranges[vary].min() > _MOST_SCALES_APART:
         return []
-    least, most = vary[deviations[vary].argmin()], vary[deviations[vary].argmax()]
-    apart = min(deviations[most] / deviations[least], ranges[most] / ranges[least])
+    deviations = _deviations(sample[:, vary])
+    low, high = deviations.argmin(), deviations.argmax()
+    least, most = vary[[low, high]]
+    apart = min(deviations[high] / deviations[low], ranges[most] / ranges[least])
     if not apart > _MOST_SCALES_APART:
         return []
     return [
         f"The scales of the columns of X differ by {apart:.1g}: column {most} has the standard deviation "
-        f"{deviations[most]:.3g}, and column {least} {deviations[least]:.3g}, which hardly counts beside it. Scale the "
+        f"{deviations[high]:.3g}, and column {least} {deviations[low]:.3g}, which hardly counts beside it. Scale the "
         "columns, as StandardScaler does."
     ]
 
 
-def _scales(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Standard deviation and range of each column."""
+def _ranges(X: Any) -> np.ndarray:
+    """Range of each column."""
+    ends = X.max(axis=0), X.min(axis=0)
+    most, least = (end.toarray().ravel() if sparse.issparse(end) else end for end in ends)
+    return np.subtract(most, least, dtype=np.float64)
+
+
+def _deviations(X: Any) -> np.ndarray:
+    """Standard deviation of each column."""
     if sparse.issparse(X):
-        X = X.astype(np.float64)
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
-        ranges = (X.max(axis=0) - X.min(axis=0)).toarray().ravel()
-        # constant columns have a range of 0, and rounding error for a deviation
-        return np.sqrt(np.maximum(square - mean**2, 0)) * (ranges > 0), ranges
-    X = np.asarray(X, dtype=np.float64)
-    ranges = np.ptp(X, axis=0) if len(X) else np.zeros(X.shape[1])
-    return X.std(axis=0) * (ranges > 0), ranges
+        return np.sqrt(mean_variance_axis(X.astype(np.float64), axis=0)[1])
+    return X.std(axis=0, dtype=np.float64)

@@ -53,8 +53,6 @@ def _set_blas_threads(library: Any, n_threads: int) -> None:
     Since version 3.8 of threadpoolctl, one thread alone can set that of OpenBLAS, and the others do nothing, until all
     are told that it is done. Here fits in any thread set it, one at a time.
     """
-    if library.num_threads == n_threads:
-        return
     release = getattr(library, "clear_controlling_thread", lambda force: None)
     release(force=True)
     library.set_num_threads(n_threads)
@@ -84,28 +82,37 @@ class _BlasLimit:
                 self._found = [library.num_threads for library in _blas()]
             key = get_ident(), object()
             self._limits[key] = n_threads
-            self._apply()
+            self._update()
             return key
 
     def leave(self, key: tuple[int, object]) -> None:
         with self._lock:
             # in a child process it may be forgotten
             self._limits.pop(key, None)
-            self._apply()
+            self._update()
 
     def reset(self) -> None:
         """Forget the blocks of other threads, which may have held the lock: a child process does not have them."""
         self._lock = Lock()
         self._limits = {key: limit for key, limit in self._limits.items() if key[0] == get_ident()}
         if self._found:
-            self._apply()
+            self._apply(self._least())
 
-    def _apply(self) -> None:
-        self.current = min(self._limits.values(), default=None)
+    def _least(self) -> int | None:
+        return min(self._limits.values(), default=None)
+
+    def _update(self) -> None:
+        """Apply the least limit, if it is another one: a fit enters and leaves blocks many times."""
+        least = self._least()
+        if least != self.current:
+            self._apply(least)
+
+    def _apply(self, limit: int | None) -> None:
         with _setting:
             for library, found in zip(_blas(), self._found, strict=True):
-                _set_blas_threads(library, found if self.current is None else self.current)
-        if self.current is None:
+                _set_blas_threads(library, found if limit is None else limit)
+        self.current = limit
+        if limit is None:
             self._found = []
 
 
