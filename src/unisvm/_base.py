@@ -262,7 +262,7 @@ def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelE
     set_attributes(estimator, attributes | _fitted_attributes(fitted))
     report.say(_certificate(fitted))
     _warn_unless_converged(estimator, fitted.result)
-    warn_if_doubtful(rows, fitted.basis, settings, fitted.trace_error)
+    warn_if_doubtful(rows, fitted, settings)
     return estimator
 
 
@@ -358,7 +358,7 @@ def _warn_unless_converged(estimator: BaseUniSVM, result: Result) -> None:
         why = f"after max_iter={estimator.max_iter} iterations "
     elif StopReason.PRECISION in result.reasons and worst > estimator.tol:
         single = estimator.dual_coef_.dtype == np.float32
-        advice = "Give X in float64, or raise tol." if single else "The answer is as good as it gets: raise tol."
+        advice = f"Scale the columns of X,{' or give it in float64,' if single else ''} or lower C, or raise tol."
         why = "where no further decrease can be told from rounding error, "
     else:
         return

@@ -9,8 +9,7 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from unisvm._warnings import FitWarning, warn_caller
-from unisvm.bases import Basis
-from unisvm.engine import FitSettings
+from unisvm.engine import FitSettings, Fitted
 from unisvm.kernels import Kernel
 from unisvm.rows import RowStore
 
@@ -24,27 +23,26 @@ _N_ROWS = 1000
 # So few landmarks, no more than a linear function of the columns needs, and a small share of what could be had, are
 # those of a kernel in which columns have no part, or a linear one. Prepared sets of the benchmarks have 16 or more.
 _FEW_LANDMARKS, _SHARE_OF_AVAILABLE = 15, 0.05
+# Of so many rows, what is left of k(x, x) for a polynomial kernel. It counts if the penalty would leave this much of it,
+# or a hundred times as much where nearly all landmarks are there; a smaller share of k(x, x) is rounding error itself.
+# Prepared sets of the benchmarks have less left, or are in float32 and have more landmarks in float64.
+_N_LEFT_ROWS, _COUNTS, _COUNTS_OF_FEW, _NEARLY_ALL, _LEAST_LEFT = 200, 0.5, 100, 0.85, 5e-15
 
 
-def warn_if_doubtful(rows: RowStore, basis: Basis, settings: FitSettings, trace_error: float) -> None:
-    """Warn when a fit cannot be good, saying why and what to do.
-
-    Parameters
-    ----------
-    rows : RowStore
-    basis : Basis
-    settings : FitSettings
-    trace_error : float
-    """
+def warn_if_doubtful(rows: RowStore, fitted: Fitted, settings: FitSettings) -> None:
+    """Warn when a fit cannot be good, saying why and what to do."""
+    basis, trace_error = fitted.basis, fitted.trace_error
     kernel, rank = basis.kernel, basis.feature_map.rank
     found = []
     if kernel.compares_columns:
         found += _different_scales(rows)
     if basis.landmarks is not None:
         are_chosen = isinstance(settings.landmarks, str)
-        available = rows.n_rows if settings.rank is None else min(settings.rank, rows.n_rows)
+        available = int(min(settings.rank or np.inf, rows.n_rows, kernel.max_rank(rows.n_features)))
         if not found and kernel.compares_columns and kernel.is_psd and are_chosen:
             found += _few_landmarks(rank, available, rows.n_features)
+        if not found and np.isfinite(kernel.max_rank(rows.n_features)) and kernel.is_psd and rank < available:
+            found += _lost_digits(rows, fitted, available)
         if trace_error > _MOST_LEFT_OUT:
             found.append(
                 f"{rank} landmarks leave out {100 * trace_error:.0f} % of the kernel's trace: what sets apart rows far "
@@ -67,9 +65,33 @@ def _few_landmarks(rank: int, available: int, n_features: int) -> list[str]:
     ]
 
 
+def _lost_digits(rows: RowStore, fitted: Fitted, available: int) -> list[str]:
+    kernel, feature_map = fitted.basis.kernel, fitted.basis.feature_map
+    if len(feature_map.factor) < feature_map.rank:
+        # the model is from a checkpoint, where it was told of
+        return []
+    X, points = rows.take(_evenly(rows, _N_LEFT_ROWS)).astype(np.float64), feature_map.points.astype(np.float64)
+    P = feature_map.from_values(kernel(X, points).T)
+    diagonal = kernel.diagonal(X)
+    left = np.maximum(diagonal - np.einsum("ij,ij->j", P, P), 0).mean()
+    counts = _COUNTS if feature_map.rank < _NEARLY_ALL * available else _COUNTS_OF_FEW
+    # at a low C, ‖f‖² holds down the directions that were dropped
+    if left <= _LEAST_LEFT * diagonal.mean() or left * 2 * fitted.choice.C * rows.total_weight < counts:
+        return []
+    precise = " or give X in float64," if rows.dtype == np.float32 else ""
+    return [
+        f"rank_ is {feature_map.rank}: in {rows.dtype}, rounding error hides the rest of the kernel, which would "
+        f"count at this C. Scale the columns of X, as StandardScaler does,{precise} or lower C."
+    ]
+
+
+def _evenly(rows: RowStore, n: int = _N_ROWS) -> np.ndarray:
+    """Store indices of so many rows, evenly spaced."""
+    return np.linspace(0, rows.n_rows - 1, min(n, rows.n_rows)).astype(int)
+
+
 def _different_scales(rows: RowStore) -> list[str]:
-    n_rows = min(_N_ROWS, rows.n_rows)
-    sample = rows.take(np.linspace(0, rows.n_rows - 1, n_rows).astype(int))
+    sample = rows.take(_evenly(rows))
     ranges = _ranges(sample)
     vary = np.flatnonzero((ranges > 0) & np.isfinite(ranges))
     if len(vary) < 2 or not ranges[vary].max() / ranges[vary].min() > _MOST_SCALES_APART:

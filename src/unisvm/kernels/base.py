@@ -49,6 +49,10 @@ class Kernel(BaseEstimator):
         """Whether the kernel matrix is positive semidefinite whatever the rows."""
         return True
 
+    def max_rank(self, n_features: int) -> float:
+        """The highest rank that a kernel matrix of rows with so many columns can have."""
+        return np.inf
+
     def __call__(self, X, Z) -> np.ndarray:
         """k(X, Z), of shape (n_rows, n_points), in X's precision."""
         return self.against(as_rows(Z))(as_rows(X))

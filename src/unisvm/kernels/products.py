@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from math import comb
 
 import numpy as np
 from sklearn.utils.extmath import row_norms
@@ -41,6 +42,9 @@ class Linear(_Dot):
 
     is_linear = True
 
+    def max_rank(self, n_features):
+        return n_features
+
     def _of_products(self, products):
         return products
 
@@ -69,6 +73,10 @@ class Polynomial(_Dot):
     @property
     def is_psd(self):
         return self.coef0 >= 0 and self.degree >= 1 and float(self.degree).is_integer()
+
+    def max_rank(self, n_features):
+        # the monomials of this degree, and of lower ones unless coef0 is 0
+        return comb(n_features + int(self.degree) - (self.coef0 == 0), int(self.degree))
 
     def _of_products(self, products):
         products *= float(self.gamma)
