@@ -32,7 +32,7 @@ static int decode_losses(struct buffers *buffers, struct sweep *sweep, PyObject 
     const double *next = parameters->buf;
     ptrdiff_t columns_left = sweep->q, parameters_left = parameters->len / (ptrdiff_t)sizeof(double);
     sweep->n_losses = entries->shape[0];
-    sweep->losses = PyMem_RawMalloc((sweep->n_losses + 1) * sizeof(struct loss));
+    sweep->losses = PyMem_Malloc((sweep->n_losses + 1) * sizeof(struct loss));
     if (sweep->losses == NULL) {
         PyErr_NoMemory();
         return -1;
@@ -113,7 +113,7 @@ static PyObject *sweep(PyObject *Py_UNUSED(self), PyObject *arguments)
              acquire_matrix(&buffers, &sweep.dual, dual, sweep.r, sweep.q, format) == 0 &&
              decode_losses(&buffers, &sweep, entries, parameters) == 0 &&
              acquire_sums(&buffers, &sweep, gradients, sums, columns) == 0) {
-        sweep.scratch = PyMem_RawMalloc(
+        sweep.scratch = PyMem_Malloc(
             (is_few ? chosen->few_columns_scratch : chosen->many_columns_scratch)(sweep.r, sweep.q));
         if (sweep.scratch == NULL) {
             PyErr_NoMemory();
@@ -123,7 +123,7 @@ static PyObject *sweep(PyObject *Py_UNUSED(self), PyObject *arguments)
             Py_END_ALLOW_THREADS
         }
     }
-    PyMem_RawFree(sweep.scratch);
-    PyMem_RawFree(sweep.losses);
+    PyMem_Free(sweep.scratch);
+    PyMem_Free(sweep.losses);
     return finish(&buffers);
 }

@@ -35,6 +35,11 @@ static Py_buffer *acquire(struct buffers *buffers, PyObject *array, int flags)
     if (PyObject_GetBuffer(array, buffer, flags | PyBUF_FORMAT) < 0)
         return NULL;
     buffers->n_held++;
+    /* arrays of NumPy have another format then, other buffers have not */
+    if (buffer->len > 0 && (uintptr_t)buffer->buf % buffer->itemsize != 0) {
+        PyErr_SetString(PyExc_ValueError, "arrays do not begin where their type allows");
+        return NULL;
+    }
     return buffer;
 }
 
