@@ -73,7 +73,6 @@ class KernelEstimator(ParameterEstimator):
 
     # `out` is nothing that meta-estimators should pass on
     __metadata_request__predict = {"out": UNUSED}
-    __metadata_request__decision_function = {"out": UNUSED}
 
     def _requested_kernel(self) -> kernels.Kernel:
         """The kernel of the parameters, which are checked before the data are looked at."""
@@ -90,9 +89,9 @@ class KernelEstimator(ParameterEstimator):
     def _decision(self, X, postprocess: Postprocess = identity, out: np.ndarray | None = None) -> np.ndarray:
         """Rows that `postprocess` makes of the decisions, in `out` if it is given."""
         check_is_fitted(self)
-        return self._expansion()(
-            as_rows(check_rows(self, X)), postprocess, out, count_threads(getattr(self, "n_jobs", None))
-        )
+        rows, n_threads = as_rows(check_rows(self, X)), count_threads(getattr(self, "n_jobs", None))
+        with np.errstate(all="ignore"):
+            return self._expansion()(rows, postprocess, out, n_threads)
 
     @property
     def coef_(self) -> np.ndarray:
@@ -216,6 +215,8 @@ def describe_estimator(estimator: BaseEstimator, **others) -> dict[str, str]:
 def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelExpansion | None = None) -> BaseUniSVM:
     """The estimator, fitted. If the fit fails, it is as before.
 
+    NumPy's warnings are off: checks of the result say what overflowed.
+
     Parameters
     ----------
     estimator : BaseUniSVM
@@ -224,7 +225,7 @@ def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelE
     init : KernelExpansion, optional
         Functions in the units of y to start from; with ``warm_start``, those of the last fit.
     """
-    with unchanged_on_failure(estimator):
+    with unchanged_on_failure(estimator), np.errstate(all="ignore"):
         settings, encoder = read_settings(estimator), partial(target_encoder, estimator)
         load: Callable[..., tuple[Any, TargetUnits, Attributes]] = _load
         describe: Callable[[Any], dict[str, str]] = fingerprint.describe_store

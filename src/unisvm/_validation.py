@@ -170,7 +170,8 @@ def check_weights(sample_weight: Any, X) -> np.ndarray:
             f"The largest of sample_weight is {largest:.3g}: sums of such weights are not exact in {weights.dtype}. "
             "Divide the weights by it, and multiply C by it if C is a number: the model is the same."
         )
-    return weights
+    # beside the largest, smaller ones vanish in all sums
+    return np.where(weights < largest * np.finfo(weights.dtype).tiny, 0, weights)
 
 
 def is_precomputed(kernel: Any) -> bool:

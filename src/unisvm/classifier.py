@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from unisvm._base import BaseUniSVM, fit_estimator
@@ -151,6 +152,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     """
 
     _task = CLASSIFICATION
+    # `out` is nothing that meta-estimators should pass on
+    __metadata_request__decision_function = {"out": UNUSED}
 
     loss: str | Loss = "feng"
     _: KW_ONLY

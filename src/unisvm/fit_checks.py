@@ -23,7 +23,7 @@ _N_ROWS = 1000
 # So few landmarks, no more than a linear function of the columns needs, and a small share of what could be had, are
 # those of a kernel in which columns have no part, or a linear one. Prepared sets of the benchmarks have 16 or more.
 _FEW_LANDMARKS, _SHARE_OF_AVAILABLE = 15, 0.05
-# Of so many rows, what is left of k(x, x) for a polynomial kernel. It counts if the penalty would leave this much of it,
+# Of so many rows, what is left of k(x, x) for a polynomial kernel. It counts if the penalty leaves this much of it,
 # or a hundred times as much where nearly all landmarks are there; a smaller share of k(x, x) is rounding error itself.
 # Prepared sets of the benchmarks have less left, or are in float32 and have more landmarks in float64.
 _N_LEFT_ROWS, _COUNTS, _COUNTS_OF_FEW, _NEARLY_ALL, _LEAST_LEFT = 200, 0.5, 100, 0.85, 5e-15
@@ -41,13 +41,13 @@ def warn_if_doubtful(rows: RowStore, fitted: Fitted, settings: FitSettings) -> N
         available = int(min(settings.rank or np.inf, rows.n_rows, kernel.max_rank(rows.n_features)))
         if not found and kernel.compares_columns and kernel.is_psd and are_chosen:
             found += _few_landmarks(rank, available, rows.n_features)
-        if not found and np.isfinite(kernel.max_rank(rows.n_features)) and kernel.is_psd and rank < available:
-            found += _lost_digits(rows, fitted, available)
         if trace_error > _MOST_LEFT_OUT:
             found.append(
                 f"{rank} landmarks leave out {100 * trace_error:.0f} % of the kernel's trace: what sets apart rows far "
                 f"from all of them is lost. Raise rank{_smoother(kernel)}."
             )
+        elif not found and np.isfinite(kernel.max_rank(rows.n_features)) and kernel.is_psd and rank < available:
+            found += _lost_digits(rows, fitted, available)
     for message in found:
         warn_caller(message, FitWarning)
 

@@ -133,7 +133,13 @@ def choose_Cs(
     else:
         C = _mean_C(Cs, errors, weights)
     # least squares has curvature 2
-    return [CChoice(float(share * C * 2 / curvature), Cs, errors) for curvature in curvatures]
+    found = [CChoice(float(share * C * 2 / curvature), Cs, errors) for curvature in curvatures]
+    if not all(0 < choice.C < np.inf for choice in found):
+        raise ValueError(
+            "C='auto' finds no C: errors of least squares overflow, or vanish. Scale y and the columns of X, as "
+            "StandardScaler does, or give C as a number."
+        )
+    return found
 
 
 def _errors(

@@ -184,7 +184,7 @@ class _Helpers:
 
 
 def _serve(work: SimpleQueue[Callable[[], None]]) -> None:
-    with compiled.flush_subnormals():
+    with compiled.flush_subnormals(), np.errstate(all="ignore"):
         while True:
             work.get()()
 

@@ -24,7 +24,7 @@ def as_columns(y: np.ndarray) -> np.ndarray:
 def location_and_scale(targets: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weighted median of each column, and 1.4826 times the weighted median distance from it.
 
-    Where more than half of a column is one value, its standard deviation stands in; a constant column has scale 1.
+    Where more than half of a column is one value, its standard deviation stands in; that of a constant column is 0.
     """
     present = weights > 0
     targets, weights = targets[present], weights[present].astype(np.float64)
@@ -51,8 +51,7 @@ def _scale(location: np.ndarray, distance: np.ndarray, deviation: np.ndarray) ->
     rounding = 1e-12 * np.abs(location)
     scale = 1.4826 * distance
     scale = np.where(scale > rounding, scale, deviation)
-    constant = scale <= rounding
-    return np.where(constant | (scale == 0), 1.0, scale)
+    return np.where(scale > rounding, scale, 0.0)
 
 
 def weighted_medians(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -47,7 +47,13 @@ class TargetUnits(NamedTuple):
         """Coefficients, of shape (rank, n_columns), and intercepts in the units of y."""
         dtype = dual.dtype
         with np.errstate(over="ignore"):
-            return (dual * self.scale).astype(dtype), (intercept * self.scale + self.offset).astype(dtype)
+            restored = dual * self.scale, intercept * self.scale + self.offset
+        largest = max(np.abs(each).max(initial=0.0) for each in restored)
+        if 0 < largest < np.finfo(dtype).tiny:
+            advice = "Give X in float64, or y in smaller units." if dtype == np.float32 else "Give y in smaller units."
+            raise ValueError(f"The coefficients of the fit, up to {largest:.2g}, vanish in {dtype}. {advice}")
+        with np.errstate(over="ignore"):
+            return restored[0].astype(dtype), restored[1].astype(dtype)
 
 
 class TrainingTargets(NamedTuple):
@@ -240,7 +246,10 @@ class TargetScaler:
         return scaled, scaled.attributes(blocks.map_targets(_n_dimensions)[0])
 
     def _scaled(self, median: np.ndarray, scale: np.ndarray) -> _BlockScaler:
-        return _BlockScaler(median, median if self._fit_intercept else np.zeros_like(median), scale)
+        if self._fit_intercept:
+            return _BlockScaler(median, median, np.where(scale > 0, scale, 1.0))
+        constant = np.where(median == 0, 1.0, np.abs(median))
+        return _BlockScaler(median, np.zeros_like(median), np.where(scale > 0, scale, constant))
 
 
 class _BlockScaler(NamedTuple):

@@ -321,7 +321,7 @@ def test_more_precision_than_there_is(cls, target, dtype):
     with pytest.warns(ConvergenceWarning, match="rounding error.*raise tol") as caught:
         cls(tol=1e-300).fit(X.astype(dtype), target)
     # advice that can be taken
-    assert ("Give X in float64" in str(caught[0].message)) == (dtype == np.float32)
+    assert ("give it in float64" in str(caught[0].message)) == (dtype == np.float32)
 
 
 def test_kernel_function_that_misbehaves():

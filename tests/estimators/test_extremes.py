@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, UniSVMRegressorCV, losses
+from unisvm.kernels import RBF
 
 rng = np.random.RandomState(0)
 X = rng.randn(300, 4)
@@ -60,11 +61,35 @@ def test_single_precision_has_a_limit_of_its_own():
 
 
 @pytest.mark.parametrize("rows", [X, MANY], ids=["few", "many"])
-@pytest.mark.parametrize("parameters", [{"gamma": 1e308}, {"kernel": "poly", "degree": 1000}], ids=["gamma", "degree"])
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_kernel_that_overflows_is_named(rows, parameters):
-    with pytest.raises(ValueError, match=r"The kernel (RBF|Polynomial)\(.*(is not finite|= inf for row)"):
-        UniSVMClassifier(**parameters).fit(rows, Y if rows is X else MANY_Y)
+def test_a_kernel_that_overflows_is_named(rows):
+    with pytest.raises(ValueError, match=r"The kernel Polynomial\(.*(is not finite|= inf for row)"):
+        UniSVMClassifier(kernel="poly", degree=1000).fit(rows, Y if rows is X else MANY_Y)
+
+
+@pytest.mark.parametrize("rows", [X, MANY], ids=["few", "many"])
+def test_a_kernel_that_is_zero_between_rows_is_one_for_each(rows):
+    y = Y if rows is X else MANY_Y
+    model = UniSVMClassifier(gamma=1e308, C=1.0).fit(rows, y)
+    found = model.decision_function(rows[model.landmarks_])
+    assert np.isfinite(found).all()
+    assert ((found > 0) == y[model.landmarks_]).all()
+
+
+@pytest.mark.parametrize("landmarks", ["uniform", "rpcholesky", "pivoted_cholesky"])
+def test_rows_of_zeros_are_no_landmarks(landmarks):
+    rows = np.zeros((60, 2))
+    rows[:9] = X[:9, :2]
+    for seed in range(10):
+        model = UniSVMClassifier(kernel="poly", C=1.0, landmarks=landmarks, rank=2, random_state=seed)
+        assert (model.fit(rows, Y[:60]).landmarks_ < 9).all()
+
+
+def test_one_row_far_away_costs_the_others_no_digits():
+    rows = X.copy()
+    rows[3] = 1e9
+    found = RBF(0.3)(rows, rows[:50])
+    np.testing.assert_allclose(found[:3, :3], np.exp(-0.3 * ((X[:3, None] - X[:3]) ** 2).sum(axis=2)), atol=1e-15)
+    np.testing.assert_array_equal(np.diagonal(found), np.ones(50))
 
 
 def test_a_kernel_without_a_positive_diagonal_is_refused():
@@ -126,6 +151,21 @@ def test_coefficients_that_overflow_are_refused():
         UniSVMRegressor().fit(X.astype(np.float32), 1e40 * TARGET)
 
 
+def test_coefficients_that_vanish_are_refused():
+    with pytest.raises(ValueError, match=r"vanish in float32. Give X in float64"):
+        UniSVMRegressor("least_squares", C=10.0, fit_intercept=False).fit(X.astype(np.float32), 1e-50 * TARGET)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_constant_targets_have_a_scale(fit_intercept):
+    one, many = (
+        UniSVMRegressor(C=1.0, fit_intercept=fit_intercept).fit(X, np.full(300, value)).predict(X) / value
+        for value in (1.0, 1000.0)
+    )
+    np.testing.assert_allclose(one, many, rtol=1e-9)
+    assert abs(one.mean() - 1) < 0.1
+
+
 def test_half_of_the_targets_are_one_value():
     """The scale is that of the others, then."""
     mostly = np.where(np.arange(300) % 3 > 0, 7.0, TARGET)
@@ -149,6 +189,14 @@ def test_weights_are_a_scale(weight):
     scaled = UniSVMClassifier(random_state=0).fit(X, Y, sample_weight=np.full(300, weight))
     assert scaled.C_ * weight == pytest.approx(plain.C_, rel=1e-6)
     np.testing.assert_allclose(scaled.decision_function(X), plain.decision_function(X), atol=1e-2)
+
+
+def test_weights_that_vanish_beside_the_largest_are_zero():
+    weights = np.where(np.arange(300) % 2, 1.0, 1e-310)
+    settings = {"C": 1.0, "landmarks": "uniform", "rank": 20, "random_state": 0}
+    found = UniSVMClassifier(**settings).fit(X, Y, sample_weight=weights)
+    expected = UniSVMClassifier(**settings).fit(X, Y, sample_weight=weights * (weights == 1))
+    np.testing.assert_array_equal(found.dual_coef_, expected.dual_coef_)
 
 
 @pytest.mark.parametrize("name", losses.names())

@@ -88,8 +88,8 @@ def test_wide_sparse_rows_are_as_well_classified_as_by_linear_svc():
 
 
 def test_wide_rows_with_wrong_labels_have_a_lower_C():
-    wrong = RNG.rand(1000) < 0.4
-    y = np.where(wrong, RNG.randint(4, size=1000), TOPICS[:1000])
+    rng = np.random.RandomState(0)
+    y = np.where(rng.rand(1000) < 0.4, rng.randint(4, size=1000), TOPICS[:1000])
     clean, dirty = (UniSVMClassifier(kernel="linear").fit(WIDE[:1000], labels) for labels in (TOPICS[:1000], y))
     assert dirty.C_ < 0.5 * clean.C_
     assert clean.C_scores_["error"].shape == clean.C_scores_["C"].shape

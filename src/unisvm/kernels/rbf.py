@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.utils.extmath import row_norms
 
 from unisvm.kernels.base import Kernel, decay, into
@@ -66,15 +67,19 @@ class _AgainstPoints:
         # in the precision of both, since either is exact
         dtype = np.result_type(X, self._points.Z)
         wide = self._widened_rows(X, dtype)
-        if self._is_rounded_off(dtype, wide[:, -2], self._widened_points(dtype)[1]):
+        if dtype != np.float64 and self._is_rounded_off(wide):
             wide = self._widened_rows(X, np.dtype(np.float64))
+        if self._is_rounded_off(wide):
+            # some rows are far from all others
+            return -self._gamma * cdist(X, self._points.Z, "sqeuclidean")
         points, _ = self._widened_points(wide.dtype)
         return np.matmul(wide, points.T, out=out if wide.dtype == X.dtype else None)
 
     def _of_sparse(self, X, out: np.ndarray | None) -> np.ndarray:
         gamma, points = self._gamma, self._points
         row_squares = row_norms(X, squared=True)
-        if self._is_rounded_off(X.dtype, row_squares, gamma * points.squares.max()):
+        largest = gamma * (row_squares.max(initial=0.0) + points.squares.max(initial=0.0))
+        if X.dtype != np.float64 and _loses_digits(largest, X.dtype):
             X, out = X.astype(np.float64), None
             row_squares = row_norms(X, squared=True)
         exponent = points.products(X, out)
@@ -90,7 +95,7 @@ class _AgainstPoints:
             norms = self._gamma * row_norms(moved, squared=True)
             # the norms are two further columns of the product, which spares two visits of all its entries
             wide = np.column_stack([moved * (2 * self._gamma), np.full(len(moved), -self._gamma), -norms])
-            self._widened[dtype] = wide.astype(dtype), norms.max()
+            self._widened[dtype] = wide.astype(dtype), norms.max(initial=0.0)
         return self._widened[dtype]
 
     def _widened_rows(self, X: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -101,7 +106,12 @@ class _AgainstPoints:
         wide[:, -1] = 1
         return wide
 
-    def _is_rounded_off(self, dtype: np.dtype, row_squares: np.ndarray, of_points: float) -> bool:
-        """Whether this precision is too low: an exponent is a difference of numbers as large as γ(‖x‖² + ‖z‖²)."""
-        largest = self._gamma * row_squares.max(initial=0.0) + of_points
-        return dtype != np.float64 and not largest * np.finfo(dtype).eps <= _MAX_EXPONENT_ERROR
+    def _is_rounded_off(self, wide: np.ndarray) -> bool:
+        """Whether exponents of these widened rows lose their digits."""
+        largest = self._gamma * wide[:, -2].max(initial=0.0) + self._widened_points(wide.dtype)[1]
+        return _loses_digits(largest, wide.dtype)
+
+
+def _loses_digits(largest: float, dtype: np.dtype) -> bool:
+    """Whether this precision is too low for a difference of numbers as large as γ(‖x‖² + ‖z‖²)."""
+    return not largest * np.finfo(dtype).eps <= _MAX_EXPONENT_ERROR

@@ -161,7 +161,7 @@ memory_limit, scratch_dir, n_jobs, verbose, random_state
         self : UniSVMClassifierCV
         """
         one_of("calibration", self.calibration, METHODS)
-        with unchanged_on_failure(self):
+        with unchanged_on_failure(self), np.errstate(all="ignore"):
             job, scores, attributes, clean = fit_search(self, X, y, sample_weight, params)
             classes, decision = job.target_attributes["classes_"], scores.decision if clean is None else clean.decision
             multilabel = job.y.ndim == 2
@@ -330,7 +330,7 @@ refit_time_, n_iter_, searched_rows_
         -------
         self : UniSVMRegressorCV
         """
-        with unchanged_on_failure(self):
+        with unchanged_on_failure(self), np.errstate(all="ignore"):
             job, scores, attributes, _ = fit_search(self, X, y, sample_weight, params)
             decision = scores.decision[:, 0] if job.y.ndim == 1 else scores.decision
             store_outcome(self, attributes | {"oof_decision_": decision})

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from scipy.linalg import eigvalsh
 
+from unisvm._warnings import FitWarning, warn_caller
 from unisvm.kernels import Kernel
 
 # less than minus this share of the largest entry of the diagonal is no rounding error
@@ -70,4 +69,4 @@ def _report_indefinite(found: str, *, refuse: bool) -> None:
     message = f"The kernel matrix is not positive semidefinite: {found}"
     if refuse:
         raise ValueError(f"{message} Clip its negative eigenvalues, or use another kernel.")
-    warnings.warn(f"{message} Its negative part is left out.", UserWarning, stacklevel=3)
+    warn_caller(f"{message} Its negative part is left out.", FitWarning)

@@ -117,6 +117,9 @@ class Uniform:
         for start in range(0, rank, block):
             if cholesky.add(np.arange(start, min(start + block, rank)), tol):
                 break
+        if not cholesky.pivots:
+            # the kernel is zero on all rows that were drawn
+            cholesky.add(np.arange(rank, len(candidates))[cholesky.residual[rank:] > 0][:rank], tol)
         return candidates[cholesky.pivots]
 
 
@@ -251,6 +254,11 @@ def choose_landmarks(
     with blas_threads(1):
         chosen = rule.choose(rows, kernel, rank, tol, rng)
     if isinstance(landmarks, str):
+        if len(chosen) == 0:
+            raise ValueError(
+                f"The kernel {kernel} does not tell the rows of X from zero, so that there is nothing to learn from. "
+                "Scale the columns of X, or choose another kernel."
+            )
         return Landmarks.from_store(rows, kernel, chosen)
     try:
         chosen = chosen if sparse.issparse(chosen) else np.asarray(chosen)
