@@ -108,7 +108,7 @@ class BaseSearch(FitParameters, GridParameters):
         routing : MetadataRouter
         """
         return (
-            MetadataRouter(owner=self)
+            MetadataRouter(owner=type(self).__name__)
             .add_self_request(self)
             .add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
             .add(scorer=self._scorer(), method_mapping=MethodMapping().add(caller="fit", callee="score"))

@@ -265,5 +265,6 @@ def _groups(follows: np.ndarray, tried: np.ndarray, losses_at_once: int) -> list
     kinds = []
     for kind in (np.flatnonzero(follows), np.flatnonzero(~follows)):
         _, same_Cs = np.unique(tried[kind], axis=0, return_inverse=True)
+        same_Cs = same_Cs.ravel()  # NumPy 2.0.0 returns another shape
         kinds += [kind[same_Cs == i] for i in range(same_Cs.max(initial=-1) + 1) if tried[kind[same_Cs == i]].any()]
     return [group for kind in kinds for group in np.array_split(kind, -(-len(kind) // losses_at_once))]
