@@ -53,3 +53,13 @@ def test_table_of_losses():
         assert (loss.bound < float("inf")) == bool(bounded), name
     assert sorted(listed) == sorted(losses.names())
     assert {alias: name for name, aliases in listed.items() for alias in aliases} == losses.ALIASES
+
+
+def test_the_page_on_reliability_names_tests_that_are_there():
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page)
+    assert len(named) > 20
+    for file, test in named:
+        assert f"def {test}" in (ROOT / file).read_text(encoding="utf-8"), (file, test)
+    targets = re.findall(r"`make ([\w-]+)`", page)
+    assert all(f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8") for target in targets)

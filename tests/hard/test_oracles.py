@@ -33,7 +33,7 @@ def losses_of_tasks(convex):
         (name, task)
         for name in losses.names()
         if losses.get(name).is_convex == convex
-        for task in losses.get(name).tasks
+        for task in sorted(losses.get(name).tasks)
     ]
 
 
