@@ -56,6 +56,10 @@ _WIDE_ROWS, _WIDE_NUMBERS, _FEWEST_ROWS = 10_000, 10_000_000, 1000
 # Of more columns than rows the squared errors of labels favour too high a C, since they punish a function for being
 # short. The lowest C is taken that brings this share of what the best one gains (benchmarks/linear.py).
 _SHARE_OF_GAIN = 0.9
+_NO_C = (
+    "C='auto' finds no C: errors of least squares overflow, or vanish. Scale y and the columns of X, as StandardScaler "
+    "does, or give C as a number."
+)
 # most numbers in the predictions of some columns at all C
 _MAX_PREDICTIONS = 2**23
 
@@ -135,10 +139,7 @@ def choose_Cs(
     # least squares has curvature 2
     found = [CChoice(float(share * C * 2 / curvature), Cs, errors) for curvature in curvatures]
     if not all(0 < choice.C < np.inf for choice in found):
-        raise ValueError(
-            "C='auto' finds no C: errors of least squares overflow, or vanish. Scale y and the columns of X, as "
-            "StandardScaler does, or give C as a number."
-        )
+        raise ValueError(_NO_C)
     return found
 
 
@@ -280,6 +281,8 @@ class LeaveOneOut:
         if fit_intercept:
             matrix -= np.tril(np.outer(mean, mean))
             P = P - mean.astype(P.dtype)
+        if not np.isfinite(matrix).all():
+            raise ValueError(_NO_C)
         values, vectors = np.linalg.eigh(matrix.astype(P.dtype))
         values = np.maximum(values, np.finfo(P.dtype).eps * values.max(initial=0.0)).astype(np.float64)
         self._features = P @ vectors

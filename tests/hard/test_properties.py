@@ -85,14 +85,21 @@ def content(array):
         array = array.copy()
         parts = [array.tocoo().data] if not hasattr(array, "indptr") else [array.data, array.indices, array.indptr]
         return [part.tobytes() for part in parts]
-    return [np.asarray(array).tobytes()] if not isinstance(array, Path) else [array.read_bytes()]
+    if isinstance(array, Path):
+        return [array.read_bytes()]
+    array = np.asarray(array)
+    if array.dtype == np.longdouble:
+        # its padding may be anything
+        high = array.astype(np.float64)
+        return [high.tobytes(), np.where(np.isfinite(high), array - high, 0).astype(np.float64).tobytes()]
+    return [array.tobytes()]
 
 
 def decisions(model, X):
     """Decisions on rows, of a regressor its predictions."""
     with warnings.catch_warnings():
-        # rows of a table are given as an array
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        # rows of a table are given as an array, or to a model of arrays
+        warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")
         return np.asarray(model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X))
 
 

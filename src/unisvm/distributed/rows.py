@@ -113,7 +113,7 @@ class DaskRows:
     def variance(self) -> float:
         sums = tree_reduce([task(_entry_sums, block, self._typical) for block in self._blocks], _add)
         mean, square = sums[0] / (self.total_weight * self.n_features)
-        return max(float(square - mean**2), 0.0)
+        return max(float(square - mean * mean), 0.0)
 
     def trace(self, kernel) -> float:
         sent = send(kernel)

@@ -55,7 +55,7 @@ class ColumnMap:
 
     def block(self, X: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """x − c for a block of dense rows, in `out` if it is given."""
-        return np.subtract(X, self.centre, out=out)
+        return np.asarray(np.subtract(X, self.centre, out=out))
 
     def to_dual(self, W: np.ndarray) -> np.ndarray:
         """Coefficients of the columns: w itself."""
@@ -72,11 +72,11 @@ class ColumnMap:
 
 def dense(features: Any) -> np.ndarray:
     """Features of a block of rows as an array."""
-    return features.toarray() if sparse.issparse(features) else features
+    return np.asarray(features.toarray() if sparse.issparse(features) else features)
 
 
 def squared_lengths(features: Any) -> np.ndarray:
     """‖x‖² of each row of features."""
     if sparse.issparse(features):
         return np.asarray(features.multiply(features).sum(axis=1), dtype=np.float64).ravel()
-    return np.einsum("ij,ij->i", features, features, dtype=np.float64)
+    return np.asarray(np.einsum("ij,ij->i", features, features, dtype=np.float64))

@@ -102,7 +102,7 @@ class MemoryRows:
 
     def variance(self) -> float:
         mean, square = self.entry_sums(self.typical_entry()) / (self.total_weight * self.n_features)
-        return max(float(square - mean**2), 0.0)
+        return max(float(square - mean * mean), 0.0)
 
     def typical_entry(self) -> float:
         """An entry of X to take moments about: they lose fewer digits than about 0, where those of a sparse X are."""
@@ -302,9 +302,9 @@ def _width(features: Any) -> int:
     """Numbers that a row of features takes."""
     if sparse.issparse(features):
         # an entry has an index beside it
-        return max(3 * features.nnz // (2 * max(features.shape[0], 1)), 1)
+        return max(3 * int(features.nnz) // (2 * max(int(features.shape[0]), 1)), 1)
     if isinstance(features, StoredRows):
-        return max(features.entries_a_row, 1)
+        return max(int(features.entries_a_row), 1)
     return int(features.shape[1])
 
 

@@ -259,11 +259,11 @@ class Result:
                     f"{type(iteration).__name__}.step must set {name} to a number for each column under way, an array "
                     f"of shape {iteration.columns.shape}; got shape {np.shape(getattr(iteration, name))}."
                 )
-        if not np.isfinite(iteration.value).all():
-            name = type(iteration).__name__
-            raise ValueError(
-                f"The objective is {iteration.value.max()} after a step of {name}. Scale X and y, or lower C."
-            )
+        for name in ("value", "stationarity"):
+            numbers = getattr(iteration, name)
+            if not np.isfinite(numbers).all():
+                found = f"The {'objective' if name == 'value' else name} is {numbers.max()}"
+                raise ValueError(f"{found} after a step of {type(iteration).__name__}. Scale X and y, or lower C.")
         self.objective[iteration.columns] = iteration.value
         self.stationarity[iteration.columns] = iteration.stationarity
         self.n_sweeps[iteration.columns] += 1

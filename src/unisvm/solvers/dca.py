@@ -175,7 +175,8 @@ class Algorithm1(Iteration):
 def _factorise(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
     """Cholesky factor of the matrix of Algorithm 1."""
     try:
-        return cho_factor(matrix, lower=True, check_finite=False)
+        factor, is_lower = cho_factor(matrix, lower=True, check_finite=False)
+        return factor, bool(is_lower)
     except np.linalg.LinAlgError as error:
         raise ValueError(
             "Algorithm 1's matrix is not positive definite in floating-point numbers: C is too high for these rows. "
@@ -222,7 +223,7 @@ def _woodbury(P: np.ndarray, s: np.ndarray, ridge: float, intercept: bool) -> Fi
     factor = _factorise(inner)
 
     def solve(t: np.ndarray) -> np.ndarray:
-        return (s * t - weighted @ cho_solve(factor, weighted.T @ t, check_finite=False)) / ridge
+        return np.asarray((s * t - weighted @ cho_solve(factor, weighted.T @ t, check_finite=False)) / ridge)
 
     return _dense(P, solve, intercept)
 
