@@ -11,16 +11,11 @@ from time import perf_counter
 import numpy as np
 import pytest
 from joblib import cpu_count
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
+from blas import blas
 from unisvm import UniSVMClassifier, UniSVMRegressor
 from unisvm.parallel import CancelToken, blas_threads, count_threads, in_threads, run
-
-
-def blas():
-    return {
-        library["filepath"]: library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
-    }
 
 
 def test_count_threads():

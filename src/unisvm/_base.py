@@ -212,7 +212,6 @@ def describe_estimator(estimator: BaseEstimator, **others) -> dict[str, str]:
 # ------------------------------------------------------------------ fit
 
 
-@np.errstate(all="ignore")
 def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelExpansion | None = None) -> BaseUniSVM:
     """The estimator, fitted. If the fit fails, it is as before.
 
@@ -226,7 +225,7 @@ def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelE
     init : KernelExpansion, optional
         Functions in the units of y to start from; with ``warm_start``, those of the last fit.
     """
-    with unchanged_on_failure(estimator):
+    with unchanged_on_failure(estimator), np.errstate(all="ignore"):
         settings, encoder = read_settings(estimator), partial(target_encoder, estimator)
         load: Callable[..., tuple[Any, TargetUnits, Attributes]] = _load
         describe: Callable[[Any], dict[str, str]] = fingerprint.describe_store
@@ -264,7 +263,8 @@ def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelE
     set_attributes(estimator, attributes | _fitted_attributes(fitted))
     report.say(_certificate(fitted))
     _warn_unless_converged(estimator, fitted.result)
-    warn_if_doubtful(rows, fitted, settings)
+    with np.errstate(all="ignore"):
+        warn_if_doubtful(rows, fitted, settings)
     return estimator
 
 

@@ -38,16 +38,17 @@ def warn_if_doubtful(rows: RowStore, fitted: Fitted, settings: FitSettings) -> N
         found += _different_scales(rows)
     if basis.landmarks is not None:
         are_chosen = isinstance(settings.landmarks, str)
-        available = int(min(settings.rank or np.inf, rows.n_rows, kernel.max_rank(rows.n_features)))
-        if not found and kernel.compares_columns and kernel.is_psd and are_chosen:
+        highest = kernel.max_rank(rows.n_features)
+        available = rows.n_rows if settings.rank is None else min(settings.rank, rows.n_rows)
+        if not found and kernel.compares_columns and kernel.is_psd and are_chosen and rank < highest:
             found += _few_landmarks(rank, available, rows.n_features)
         if trace_error > _MOST_LEFT_OUT:
             found.append(
                 f"{rank} landmarks leave out {100 * trace_error:.0f} % of the kernel's trace: what sets apart rows far "
                 f"from all of them is lost. Raise rank{_smoother(kernel)}."
             )
-        elif not found and np.isfinite(kernel.max_rank(rows.n_features)) and kernel.is_psd and rank < available:
-            found += _lost_digits(rows, fitted, available)
+        elif not found and are_chosen and highest < np.inf and rank < min(available, highest):
+            found += _lost_digits(rows, fitted, min(available, highest))
     for message in found:
         warn_caller(message, FitWarning)
 
@@ -65,7 +66,7 @@ def _few_landmarks(rank: int, available: int, n_features: int) -> list[str]:
     ]
 
 
-def _lost_digits(rows: RowStore, fitted: Fitted, available: int) -> list[str]:
+def _lost_digits(rows: RowStore, fitted: Fitted, available: float) -> list[str]:
     kernel, feature_map = fitted.basis.kernel, fitted.basis.feature_map
     if len(feature_map.factor) < feature_map.rank:
         # the model is from a checkpoint, where it was told of

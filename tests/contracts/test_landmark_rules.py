@@ -87,11 +87,7 @@ def test_the_seed_alone_decides(store, rule, name):
     first = choose(rule, rows, kernel, seed=3).vectors
     np.testing.assert_array_equal(first, choose(rule, rows, kernel, seed=3).vectors)
     others = [{tuple(row) for row in choose(rule, rows, kernel, seed=seed).vectors} for seed in range(4, 8)]
-    if rule == "pivoted_cholesky" and name in ("linear", "poly"):
-        # the largest diagonal entry comes first whatever the order, and so do all that follow
-        assert all(other == {tuple(row) for row in first} for other in others)
-    else:
-        assert any(other != {tuple(row) for row in first} for other in others)
+    assert any(other != {tuple(row) for row in first} for other in others)
 
 
 @every_rule
