@@ -94,6 +94,10 @@ def convex_minimum(problem, psi):
             program.solve(solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=tol, tol_feas=tol)
         if program.status == "optimal":
             return program.value
+    with suppress(cp.SolverError):
+        program.solve(solver="SCS", eps_abs=1e-10, eps_rel=1e-10, max_iters=1_000_000)
+        if program.status == "optimal":
+            return program.value
     raise AssertionError(f"cvxpy ends with {program.status} on {problem}.")
 
 

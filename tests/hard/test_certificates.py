@@ -98,7 +98,9 @@ class Problem:
         else:
             y = np.reshape(case.y, (len(dense), -1)).astype(LONG)
             scale, offset = model.target_scale_.astype(LONG), model.target_centre_.astype(LONG)
-            self.targets = ((y - offset) / scale).astype(self.dtype).astype(LONG)
+            # targets of weight 0 may be anything
+            targets = np.where(self.weights[:, None] > 0, (y - offset) / scale, 0)
+            self.targets = targets.astype(self.dtype).astype(LONG)
             self.alpha, self.intercept = self.alpha / scale[:, None], (self.intercept - offset) / scale
             self.counts = np.ones_like(self.targets)
         self.penalty = 1 / (2 * LONG(model.C_) * self.weights.sum())

@@ -162,7 +162,7 @@ def test_columns_of_several_targets(name, tried):
 
 @pytest.mark.parametrize(("name", "task"), losses_of_tasks(convex=False))
 def test_nonconvex_losses_are_at_a_minimum_below_their_start(name, task, tried):
-    worse = []
+    worse, left = [], []
     for i, (_, loss) in enumerate(product(range(effort(1, 15)), parameter_sets(name))):
         rng, case = np.random.default_rng([SEED, i]), f"seed {SEED}, {i}: {loss}"
         kernel = list(KERNELS)[i % len(KERNELS)]
@@ -176,10 +176,12 @@ def test_nonconvex_losses_are_at_a_minimum_below_their_start(name, task, tried):
         # where it starts
         assert model.objective_ <= oracles.least_squares_value(problem, psi, loss.A) * (1 + 1e-9), case
         intercept = intercept_of(model)
-        assert oracles.descended(problem, psi, loss.A, f, intercept, 30) > model.objective_ * (1 - 1e-6), case
+        left.append(1 - oracles.descended(problem, psi, loss.A, f, intercept, 30) / model.objective_)
         typical = np.median(oracles.random_minima(problem, psi, 20, rng))
         worse.append(model.objective_ / typical - 1)
         tried.add()
+    # a few end at a saddle, which rounding leaves
+    assert np.mean(np.array(left) > 1e-6) < 0.05, f"seed {SEED}: {left}"
     # One start is not always as good as the median of twenty: it is in nine of ten problems.
     assert np.mean(np.array(worse) > 1e-6) < 0.4, f"seed {SEED}: {worse}"
 

@@ -148,7 +148,7 @@ class TestOutcome:
         model = first.estimator
         if refusal(first.fit) is not None:
             return
-        before, said = attributes(model), decisions(model, first.dense)
+        before, said = attributes(model), decisions(model, first.X)
         case = nasty.build(recipe, tmp_path)
         model.set_params(**case.estimator.get_params())
         parameters = attributes(model)
@@ -158,7 +158,7 @@ class TestOutcome:
             assert same_attributes(model, parameters)
             model.set_params(**first.estimator.get_params())
             assert before.keys() == attributes(model).keys()
-            assert np.array_equal(decisions(model, first.dense), said)
+            assert np.array_equal(decisions(model, first.X), said)
         tried.add()
 
     @settings(report_multiple_bugs=False, max_examples=effort(30, 600))
