@@ -187,5 +187,5 @@ def check_room_for_kernel(name: str, n_rows: int, n_matrices: int) -> None:
     if limit is not None and needed > limit:
         raise MemoryError(
             f"{name} holds the kernel matrix of all {n_rows} rows, which needs {readable(needed)}, more than this "
-            f"machine's {readable(limit)}. Use UniSVMClassifier."
+            f"machine's {readable(limit)}. Use UniSVMClassifier or UniSVMRegressor."
         )

@@ -1,10 +1,33 @@
-"""The systems that the paper compares with, as estimators: binary classifiers with a full kernel and no intercept.
+"""The systems that the paper compares with, as estimators with a full kernel, or landmarks, and no intercept.
 
-Those that solve a quadratic program need the extra ``baselines``. L1SVM and SVR are scikit-learn's `SVC` and `SVR`
-with C = 1/(2λm).
+Classifiers are binary, and regressors take targets in their own units. Those that solve a quadratic program need the
+extra ``baselines``. LibSVM, which has an intercept, is scikit-learn's `SVC` and `SVR` with C = 1/(2λm).
 """
 
-from unisvm.baselines.least_squares import LSSVM, PrimalLSSVM, RobustSparseLSSVM
-from unisvm.baselines.margin import L2SVM, MultiStageSVM, RampSVM, ReweightedL2SVM
+from unisvm.baselines.epsilon_insensitive import SVR
+from unisvm.baselines.least_squares import (
+    LSSVM,
+    LSSVR,
+    PrimalLSSVM,
+    PrimalLSSVR,
+    RobustSparseLSSVM,
+    RobustSparseLSSVR,
+)
+from unisvm.baselines.margin import L1SVM, L2SVM
+from unisvm.baselines.robust_margin import MultiStageSVM, RampSVM, ReweightedL2SVM, RobustL2SVM
 
-__all__ = ["LSSVM", "L2SVM", "MultiStageSVM", "PrimalLSSVM", "RampSVM", "ReweightedL2SVM", "RobustSparseLSSVM"]
+__all__ = [
+    "L1SVM",
+    "L2SVM",
+    "LSSVM",
+    "LSSVR",
+    "MultiStageSVM",
+    "PrimalLSSVM",
+    "PrimalLSSVR",
+    "RampSVM",
+    "ReweightedL2SVM",
+    "RobustL2SVM",
+    "RobustSparseLSSVM",
+    "RobustSparseLSSVR",
+    "SVR",
+]

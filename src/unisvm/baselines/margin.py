@@ -1,34 +1,88 @@
-"""Comparators that solve quadratic programs: L2SVM and three robust SVMs.
+"""Comparators that solve one quadratic program: L1SVM and L2SVM, and the programs that robust SVMs solve repeatedly.
 
 With Q_ij = y_i y_j k(x_i, x_j) and λm = 1/(2C), the dual of λ‖f‖² + mean s ψ(1 − y f) has
 
 - for the squared hinge the matrix Q + diag(1/(2C s)) and α ≥ 0;
 - for the hinge the matrix Q and 0 ≤ α ≤ C s;
 
-and f = Σ α_i y_i k(·, x_i).
+and f = Σ α_i y_i k(·, x_i). The paper's β is α/(C m) for the hinge and α/(2C m) for the squared hinge.
 """
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from unisvm.baselines.base import BinaryKernelClassifier
 from unisvm.baselines.quadratic import BoxProgram
 
-# a row whose loss has so little slope left changes nothing in the function
-_NEGLIGIBLE = 1e-12
+
+def hinge_program(Q: np.ndarray) -> BoxProgram:
+    """The L1SVM's dual, ½ αᵀQα − Σ α_i, to be solved within 0 ≤ α ≤ C s."""
+    return BoxProgram(Q, np.ones(len(Q)))
 
 
-def _squared_hinge_dual(Q: np.ndarray, C: float, weights: np.ndarray) -> np.ndarray:
-    """α of the weighted L2SVM."""
+def solve_squared_hinge(Q: np.ndarray, C: float, weights: np.ndarray, excess: np.ndarray | None = None) -> np.ndarray:
+    """α of the weighted L2SVM, the minimiser of ½ αᵀQα + Σ α_i²/(4C s_i) − Σ α_i over α ≥ 0.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (n, n)
+    C : float
+    weights : ndarray of shape (n,)
+    excess : ndarray of shape (n,), optional
+        u_i ≥ 0 whose slopes 2u_i are taken off those of the losses: α_i = 2C s_i (max(1 − y f, 0) − u_i), at least
+        −2C s_i u_i.
+    """
+    excess = np.zeros(len(Q)) if excess is None else excess
     ridge = 1 / (2 * C * weights)
     # units in which the diagonal is 1: a row of tiny weight has a huge ridge
     unit = 1 / np.sqrt(Q.diagonal() + ridge)
     scaled = unit[:, None] * Q * unit
     scaled[np.diag_indices_from(scaled)] += unit * ridge * unit
-    return unit * BoxProgram(scaled, unit).solve(np.zeros(len(Q)), np.full(len(Q), np.inf))
+    program = BoxProgram(scaled, unit * (1 - excess))
+    return unit * program.solve(-excess / (ridge * unit), np.full(len(Q), np.inf))
+
+
+@dataclass(eq=False, repr=False)
+class L1SVM(BinaryKernelClassifier):
+    """The SVM with the hinge loss, by its dual min ½ αᵀQα − Σ α_i with 0 ≤ α ≤ C, without an intercept.
+
+    It minimises λ‖f‖² + mean max(1 − y f(x), 0). scikit-learn's `SVC` has the same loss and an intercept.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        As in `UniSVMClassifier`: C = 1/(2λm).
+    kernel, gamma, degree, coef0, kernel_params
+        As in `UniSVMClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    support_ : ndarray of int
+        The rows whose coefficients are not zero.
+    dual_coef_ : ndarray of shape (1, n_support)
+        Their coefficients, with the sign of the label.
+    kernel_ : Kernel
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from unisvm.baselines import L1SVM
+    >>> X, y = make_moons(100, noise=0.1, random_state=0)
+    >>> L1SVM(C=10.0).fit(X, y).score(X, y)
+    1.0
+    """
+
+    _further_matrices = 4
+
+    C: float = 1.0
+
+    def _coefficients(self, K, y, weights):
+        program = hinge_program(np.outer(y, y) * K)
+        return y * program.solve(np.zeros(len(y)), self.C * weights), {}
 
 
 @dataclass(eq=False, repr=False)
@@ -60,202 +114,9 @@ class L2SVM(BinaryKernelClassifier):
     1.0
     """
 
-    _further_matrices = 3
+    _further_matrices = 7
 
     C: float = 1.0
 
     def _coefficients(self, K, y, weights):
-        return y * _squared_hinge_dual(np.outer(y, y) * K, self.C, weights), {}
-
-
-@dataclass(eq=False, repr=False)
-class _RobustSVM(BinaryKernelClassifier):
-    """A comparator with a bounded loss: at most `max_iter` quadratic programs, one after the other."""
-
-    _further_matrices = 3
-
-    a: float = 2.0
-    _: KW_ONLY
-    max_iter: int = 50
-
-
-class RampSVM(_RobustSVM):
-    """The robust SVM with the ramp loss min(u₊, a) of Collobert et al., and of Wu and Liu, by CCCP.
-
-    The ramp is the hinge minus a shifted hinge. Each step replaces the latter by its slope, which moves the bounds of
-    the L1SVM's dual for the rows beyond it, and solves that program.
-
-    Parameters
-    ----------
-    a : float, default=2.0
-        Where the loss stops growing.
-    C : float, default=1.0
-        As in `UniSVMClassifier`: C = 1/(2λm).
-    kernel, gamma, degree, coef0, kernel_params
-        As in `UniSVMClassifier`.
-    max_iter : int, default=50
-        Most programs.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (2,)
-    support_ : ndarray of int
-        The rows whose coefficients are not zero.
-    dual_coef_ : ndarray of shape (1, n_support)
-        Their coefficients, with the sign of the label.
-    n_iter_ : int
-        Programs that were solved.
-    history_ : dict of list
-        ``objective``: λ‖f‖² + mean ramp loss after each of them.
-    kernel_ : Kernel
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_moons
-    >>> from unisvm.baselines import RampSVM
-    >>> X, y = make_moons(100, noise=0.1, random_state=0)
-    >>> RampSVM(C=10.0).fit(X, y).score(X, y)
-    1.0
-    """
-
-    def _coefficients(self, K, y, weights):
-        Q = np.outer(y, y) * K
-        program = BoxProgram(Q, np.ones(len(y)))
-        most = self.C * weights
-        beyond = np.zeros(len(y), dtype=bool)
-        objective: list[float] = []
-        while True:
-            alpha = program.solve(np.where(beyond, -most, 0.0), np.where(beyond, 0.0, most))
-            margin = Q @ alpha
-            u = 1 - margin
-            ramp = np.minimum(np.maximum(u, 0), self.a)
-            objective.append(float(alpha @ margin / (2 * self.C) + weights @ ramp) / weights.sum())
-            now = u > self.a
-            if np.array_equal(now, beyond):
-                break
-            if len(objective) == self.max_iter:
-                self._warn_unfinished("while rows still crossed the end of the ramp")
-                break
-            beyond = now
-        return y * alpha, {"n_iter_": len(objective), "history_": {"objective": objective}}
-
-
-class MultiStageSVM(_RobustSVM):
-    """The multistage SVM of Tao et al. for the truncated squared hinge loss min(u₊², a).
-
-    An L2SVM is solved, the rows with 1 − y f(x) > √a are left out, and so on until no row is.
-
-    Parameters
-    ----------
-    a : float, default=2.0
-        The most that one row can cost.
-    C : float, default=1.0
-        As in `UniSVMClassifier`: C = 1/(2λm), where m stays the number of all rows.
-    kernel, gamma, degree, coef0, kernel_params
-        As in `UniSVMClassifier`.
-    max_iter : int, default=50
-        Most stages.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (2,)
-    support_ : ndarray of int
-        The rows whose coefficients are not zero.
-    dual_coef_ : ndarray of shape (1, n_support)
-        Their coefficients, with the sign of the label.
-    n_iter_ : int
-        Stages.
-    history_ : dict of list
-        ``rows``: how many rows each stage was trained on.
-    kernel_ : Kernel
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_moons
-    >>> from unisvm.baselines import MultiStageSVM
-    >>> X, y = make_moons(100, noise=0.1, random_state=0)
-    >>> MultiStageSVM(C=10.0).fit(X, y).score(X, y)
-    1.0
-    """
-
-    def _coefficients(self, K, y, weights):
-        Q = np.outer(y, y) * K
-        kept = np.arange(len(y))
-        sizes: list[int] = []
-        while True:
-            alpha = np.zeros(len(y))
-            alpha[kept] = _squared_hinge_dual(Q[np.ix_(kept, kept)], self.C, weights[kept])
-            sizes.append(len(kept))
-            believed = kept[1 - Q[kept] @ alpha <= np.sqrt(self.a)]
-            if len(believed) in (0, len(kept)):
-                break
-            if len(sizes) == self.max_iter:
-                self._warn_unfinished("while rows were still left out")
-                break
-            kept = believed
-        return y * alpha, {"n_iter_": len(sizes), "history_": {"rows": sizes}}
-
-
-@dataclass(eq=False, repr=False)
-class ReweightedL2SVM(_RobustSVM):
-    """The robust SVM of Feng et al. with the smooth loss a(1 − exp(−u₊²/a)), by re-weighted L2SVMs.
-
-    The loss is a concave function of u₊²; each step replaces it by its tangent, so that a row counts exp(−u₊²/a).
-
-    Parameters
-    ----------
-    a : float, default=2.0
-        The most that one row can cost.
-    C : float, default=1.0
-        As in `UniSVMClassifier`: C = 1/(2λm).
-    kernel, gamma, degree, coef0, kernel_params
-        As in `UniSVMClassifier`.
-    tol : float, default=1e-4
-        Stop when the objective falls by less than this share of itself.
-    max_iter : int, default=50
-        Most programs.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (2,)
-    support_ : ndarray of int
-        The rows whose coefficients are not zero.
-    dual_coef_ : ndarray of shape (1, n_support)
-        Their coefficients, with the sign of the label.
-    n_iter_ : int
-        Programs that were solved.
-    history_ : dict of list
-        ``objective``: λ‖f‖² + mean loss after each of them.
-    kernel_ : Kernel
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_moons
-    >>> from unisvm.baselines import ReweightedL2SVM
-    >>> X, y = make_moons(100, noise=0.1, random_state=0)
-    >>> ReweightedL2SVM(C=10.0).fit(X, y).score(X, y)
-    1.0
-    """
-
-    _: KW_ONLY
-    tol: float = 1e-4
-
-    def _coefficients(self, K, y, weights):
-        Q = np.outer(y, y) * K
-        counts = np.ones(len(y))
-        objective: list[float] = []
-        while True:
-            # a row whose weight has vanished has no part in the program
-            kept = np.flatnonzero(counts > _NEGLIGIBLE)
-            alpha = np.zeros(len(y))
-            alpha[kept] = _squared_hinge_dual(Q[np.ix_(kept, kept)], self.C, (weights * counts)[kept])
-            margin = Q @ alpha
-            counts = np.exp(-(np.maximum(1 - margin, 0) ** 2) / self.a)
-            loss = weights @ (self.a * (1 - counts))
-            objective.append(float(alpha @ margin / (2 * self.C) + loss) / weights.sum())
-            if len(objective) > 1 and objective[-2] - objective[-1] <= self.tol * objective[-2]:
-                break
-            if len(objective) == self.max_iter:
-                self._warn_unfinished("while the objective still fell")
-                break
-        return y * alpha, {"n_iter_": len(objective), "history_": {"objective": objective}}
+        return y * solve_squared_hinge(np.outer(y, y) * K, self.C, weights), {}

@@ -26,21 +26,25 @@ class BoxProgram:
         self._piqp = _require_piqp()
         self.Q, self.c = Q, c
         self._solver: Any = None
+        self._unit = 1.0
 
     def solve(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """The minimiser, to about the precision of the machine."""
         if self._solver is None:
+            bounds = np.abs([lower, upper])
+            # the solver's tolerance is absolute
+            self._unit = min(bounds.max(where=np.isfinite(bounds), initial=0.0), 1.0) or 1.0
             self._solver = self._piqp.DenseSolver()
             self._solver.settings.eps_abs = 1e-10
             self._solver.settings.eps_rel = 1e-10
-            self._solver.setup(self.Q, -self.c, x_l=lower, x_u=upper)
+            self._solver.setup(self._unit * self.Q, -self.c, x_l=lower / self._unit, x_u=upper / self._unit)
         else:
             # only the bounds are new: the matrix is neither copied nor scaled again
-            self._solver.update(x_l=lower, x_u=upper)
+            self._solver.update(x_l=lower / self._unit, x_u=upper / self._unit)
         status = self._solver.solve()
         if status not in (self._piqp.PIQP_SOLVED, self._piqp.PIQP_MAX_ITER_REACHED):
             raise RuntimeError(f"The quadratic program could not be solved: {status}.")
-        return self._polished(np.clip(np.asarray(self._solver.result.x), lower, upper), lower, upper)
+        return self._polished(np.clip(self._unit * np.asarray(self._solver.result.x), lower, upper), lower, upper)
 
     def _polished(self, alpha: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """A solution near `alpha` to the precision of the machine, by guessing which bounds hold.
@@ -55,22 +59,26 @@ class BoxProgram:
             free = ~(low | high)
             trial = np.where(low, lower, np.where(high, upper, alpha))
             try:
-                factor = cho_factor(self.Q[np.ix_(free, free)], lower=True, check_finite=False)
+                # the oldest SciPy refuses a system without unknowns
+                if free.any():
+                    factor = cho_factor(self.Q[np.ix_(free, free)], lower=True, check_finite=False)
+                    trial[free] += cho_solve(factor, (self.c - self.Q @ trial)[free], check_finite=False)
             except LinAlgError:
                 return alpha
-            trial[free] += cho_solve(factor, (self.c - self.Q @ trial)[free], check_finite=False)
             # variables that crossed a bound are held there; those that a bound holds back are released
             slope = self.Q @ trial - self.c
             wrong = (low & (slope < 0)) | (high & (slope > 0))
             below, above = trial < lower, trial > upper
             if not (wrong.any() or below.any() or above.any()):
-                return trial if self.value(trial) <= self.value(alpha) else alpha
+                # values would not tell: their rounding errors exceed the difference if the bounds are far apart
+                return min(trial, alpha, key=lambda point: self._error(point, lower, upper))
             low, high = (low | below) & ~wrong, (high | above) & ~wrong
         return alpha
 
-    def value(self, alpha: np.ndarray) -> float:
-        """½ αᵀQα − cᵀα."""
-        return float(alpha @ (0.5 * (self.Q @ alpha) - self.c))
+    def _error(self, alpha: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
+        """Largest change that a projected gradient step of length one makes: 0 at the minimiser."""
+        step = np.clip(alpha - (self.Q @ alpha - self.c), lower, upper) - alpha
+        return float(np.abs(step).max(initial=0.0))
 
 
 def _require_piqp():

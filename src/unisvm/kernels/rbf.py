@@ -52,7 +52,8 @@ class _AgainstPoints:
         # Distances do not change when the origin moves to the middle of Z, but far fewer digits cancel.
         # Sparse rows stay where they are: moving them would fill in their zeros.
         # The origin is a number that both sides can subtract exactly.
-        self._origin = 0 if sparse.issparse(Z) else np.mean(Z, axis=0, dtype=np.float64).astype(Z.dtype)
+        has_origin = not sparse.issparse(Z) and len(Z) > 0
+        self._origin = np.mean(Z, axis=0, dtype=np.float64).astype(Z.dtype) if has_origin else 0
         self._widened: dict[np.dtype, tuple[np.ndarray, float]] = {}
 
     def __reduce__(self):
