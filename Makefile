@@ -11,7 +11,7 @@ STRICT := $(addprefix src/unisvm/,engine.py objective.py column_spec.py sweep.py
 #: installed one by one for the benchmark, which says which of them are missing
 PEERS := scikit-learn-intelex thundersvm-cpu libsvm-official lightgbm falkon
 
-.PHONY: demo test test-hard test-native test-matrix test-scale bench paper paper-full lint style types structure format clean
+.PHONY: demo test test-hard test-native test-matrix test-mutation test-scale bench paper paper-full lint style types structure format clean
 
 demo: $(VENV)/for-demo
 	$(PYTHON) examples/demo.py
@@ -30,6 +30,11 @@ test-native: $(VENV)/for-work
 # the oldest and the newest dependencies on every Python that is here, an installation without a compiler, the sdist
 test-matrix:
 	python3 tools/test_matrix.py
+
+# changes in the losses, the objective, the solvers and the landmarks, each of which some test has to find; as
+# MUTATION="--seed 3 --mutants 50" asks
+test-mutation: $(VENV)/for-work
+	$(PYTHON) tools/test_mutation.py $(MUTATION)
 
 # fits that are too large for the tests: on disk, on a cluster, killed and started again
 test-scale: export PYTHONPATH := benchmarks

@@ -8,6 +8,7 @@ import pytest
 import naive
 from problems import Problem, every_loss, with_or_without_intercept
 from unisvm import losses
+from unisvm.class_pairs import class_pairs, pair_targets
 from unisvm.nystrom.gram import sampled_gram
 from unisvm.objective import Orthonormal
 
@@ -172,3 +173,41 @@ def test_curvature_is_a_share_of_the_most_that_is_allowed():
     assert curvature.shape == (150,)
     assert (curvature < 0.06).all()
     assert (curvature > 0).all()
+
+
+def in_pairs(problem):
+    """The objective of the pairs of the problem's three targets, as if each were a class, and their targets."""
+    pairs = class_pairs(3)
+    return problem.objective.with_columns(replace(problem.objective.spec, pairs=pairs)), pair_targets(problem.y, pairs)
+
+
+@with_or_without_intercept
+def test_correlation_with_the_targets_of_pairs(intercept):
+    problem = Problem("logistic", intercept=intercept)
+    objective, y = in_pairs(problem)
+    features = np.c_[problem.P - problem.mean, np.ones(150)] if intercept else problem.P
+    expected = features.T @ (problem.weights[:, None] * y) / problem.weights.sum()
+    np.testing.assert_allclose(objective.correlate_targets(), expected, atol=1e-10)
+
+
+def test_curvature_counts_the_columns_that_a_row_is_in():
+    problem = Problem("squared_hinge", intercept=False)
+    _, gram = sampled(problem)
+    objective, y = in_pairs(problem)
+    (curvature,) = objective.on_sample(gram.sample, Orthonormal()).curvatures(np.zeros((problem.size, 3)))
+    np.testing.assert_allclose(curvature, np.abs(y[gram.indices]).mean(axis=1), rtol=1e-9)
+    # and in all of them, whatever the targets, unless classes are told apart in pairs
+    problem = Problem("least_squares", "regression", intercept=False)
+    (curvature,) = sampled(problem)[0].curvatures(problem.random_weights())
+    np.testing.assert_allclose(curvature, np.ones(150), rtol=1e-9)
+
+
+def test_correlations_are_not_taken_for_those_with_other_weights():
+    # the weights of a column may be any column beside the targets; here they are targets themselves
+    problem = Problem("least_squares", "regression", intercept=False)
+    objective, y = problem.objective, problem.y
+    objective.correlate_targets()
+    for column in range(3):
+        spec = replace(objective.spec.take(np.array([0])), weight_of=np.array([column]))
+        expected = problem.P.T @ (y[:, column] * y[:, 0]) / problem.weights.sum()
+        np.testing.assert_allclose(objective.with_columns(spec).correlate_targets()[:, 0], expected, atol=1e-10)

@@ -235,3 +235,12 @@ def test_the_estimators_look_at_the_task():
         UniSVMClassifier(losses.custom(square, twice, task="regression")).fit(X, y)
     with pytest.raises(ValueError, match="not for regression"):
         UniSVMRegressor(losses.custom(square, twice, task="classification")).fit(X, y)
+
+
+def test_a_loss_that_bends_downwards_everywhere_is_refused():
+    # an arc of a circle that is wider than the grid
+    def height(u):
+        return np.sqrt(1e13 - u**2)
+
+    with pytest.raises(ValueError, match="never rises"):
+        losses.custom(height, lambda u: -u / height(u), task="both")

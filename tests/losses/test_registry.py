@@ -126,3 +126,34 @@ def test_estimators_take_exactly_the_losses_of_their_task(name):
         else:
             with pytest.raises(ValueError, match=f"not for {task}"):
                 model.fit(X, y)
+
+
+class Times(losses.Loss):
+    """A loss times a factor: one of its parameters is a loss, with parameters of its own."""
+
+    name = "times"
+    ranges = {"factor": (0.0, 1e3, False)}
+
+    def __init__(self, loss, factor=1.0):
+        self.loss = loss
+        self.factor = factor
+
+    @property
+    def tasks(self):
+        return self.loss.tasks
+
+    @property
+    def A(self):
+        return self.factor * self.loss.A
+
+    def _value(self, u):
+        return self.factor * self.loss.value(u)
+
+    def _derivative(self, u):
+        return self.factor * self.loss.derivative(u)
+
+
+def test_get_gives_parameters_to_a_loss_that_holds_another():
+    huber = losses.Huber(delta=0.5)
+    other = losses.get(Times(huber), factor=3.0)
+    assert (other.factor, other.loss, other.A) == (3.0, huber, 3.0)

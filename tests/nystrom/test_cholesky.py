@@ -43,3 +43,47 @@ def test_tolerance_holds_for_the_rows_that_are_not_candidates(store):
     assert (
         np.mean([error(seed, True) for seed in range(20)]) < 0.055 < np.mean([error(seed, False) for seed in range(20)])
     )
+
+
+def test_pivots_that_are_spanned_already_end_nothing(store):
+    X, kernel = np.random.RandomState(0).randn(40, 3), kernels.RBF(0.3)
+    cholesky = PartialCholesky(kernel, store(X), np.arange(40), np.ones(40), 5, sampled=False)
+    for positions, expected in (([0, 1], [0, 1]), ([1, 0], [0, 1]), ([2], [0, 1, 2])):
+        assert not cholesky.add(np.array(positions), 0.0)
+        assert cholesky.pivots == expected
+
+
+def test_a_diagonal_that_falls_below_zero_is_told_of(store):
+    def eliminate(entry):
+        K = np.array([[1.0, entry], [entry, 1.0]])
+        rows = store(K)
+        PartialCholesky(kernels.Precomputed(), rows, np.arange(2), np.ones(2), 2, sampled=False).add(np.array([0]), 0.0)
+
+    # 1 − k² is left, here no more than rounding may leave
+    eliminate(1.00001)
+    with pytest.raises(ValueError, match=r"not positive semidefinite: -3 is left of k\(x, x\) in one of 2 rows"):
+        eliminate(2.0)
+
+
+@pytest.mark.parametrize("scale", [0.01, 100.0])
+def test_a_negative_remainder_is_told_by_its_share_of_the_diagonal(store, scale):
+    def eliminate(entry):
+        rows = store(scale * np.array([[1.0, entry], [entry, 1.0]]))
+        PartialCholesky(kernels.Precomputed(), rows, np.arange(2), np.ones(2), 2, sampled=False).add(np.array([0]), 0.0)
+
+    eliminate(1.00001)
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        eliminate(1.001)
+
+
+def test_a_kernel_that_is_zero_on_all_rows_is_refused(store):
+    with pytest.raises(ValueError, match="is zero on the rows of X"):
+        PartialCholesky(kernels.Linear(), store(np.zeros((5, 2))), np.arange(5), np.ones(5), 2, sampled=False)
+
+
+def test_a_negative_remainder_is_told_of_when_the_first_pivots_leave_none(store):
+    K = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 2.0], [0.0, 2.0, 1.0]])
+    cholesky = PartialCholesky(kernels.Precomputed(), store(K), np.arange(3), np.ones(3), 3, sampled=False)
+    assert not cholesky.add(np.array([0]), 0.0)
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        cholesky.add(np.array([1]), 0.0)

@@ -144,3 +144,8 @@ def test_a_kernel_that_is_zero_on_all_landmarks():
         feature_map(kernels.Linear(), np.zeros((5, 2)))
     with pytest.raises(ValueError, match="zero on all landmarks"):
         UniSVMClassifier(kernel="poly").fit(np.zeros((6, 2)), [0, 1] * 3)
+
+
+def test_the_extreme_eigenvalues_are_said():
+    with pytest.raises(ValueError, match=r"among 3 rows its smallest eigenvalue is -0\.5, its largest 2\."):
+        check_positive_semidefinite(np.diag([1.0, -0.5, 2.0]), refuse=True)

@@ -8,9 +8,11 @@ import naive
 from nystrom.feature_cases import F64, KERNELS, every_dtype, every_kernel, feature_map, orthonormal
 from unisvm import UniSVMClassifier, kernels, parallel
 from unisvm.nystrom import gram as gram_module
+from unisvm.nystrom.column_map import ColumnMap
 from unisvm.nystrom.feature_map import FeatureMap
 from unisvm.nystrom.gram import (
     Gram,
+    diagonal_gram,
     gram_of_all,
     is_subsample,
     read_sample,
@@ -251,3 +253,43 @@ def test_a_sampled_majoriser_serves_as_well(monkeypatch, loss, dtype):
     assert sampled.stationarity_ < 1e-4
     assert sampled.n_sweeps_ < 2 * exact.n_sweeps_ + 20
     assert sampled.objective_ == pytest.approx(exact.objective_, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "rank", "size"),
+    [
+        # never fewer than 1000 rows, nor more than 20 a landmark
+        (10**4, 10, 1000),
+        (10**6, 500, 10_000),
+        # in between, 100 m/r
+        (10**5, 1000, 10_000),
+        (10**6, 4000, 25_000),
+        # never fewer than five a landmark, and of many landmarks from four to six by how many rows there are
+        (10**4, 2000, 10_000),
+        (10**4, 4000, 16_000),
+        (320_000, 4000, 20_000),
+        (10**6, 8000, 48_000),
+    ],
+)
+def test_size_of_a_sample_by_hand(n_rows, rank, size):
+    assert sample_size(n_rows, rank) == size
+
+
+@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_of_columns(store, small_blocks, form, weighted):
+    rng = np.random.RandomState(0)
+    X, centre = rng.randn(300, 5) + 3, np.zeros(5) if form is sparse.csr_array else np.full(5, 2.5)
+    weights = rng.uniform(0.1, 5, size=300) if weighted else np.ones(300)
+    rows, columns = store(form(X), weights=weights), ColumnMap(kernels.Linear(), centre)
+    features = columns.build(rows)
+    mean, matrix = naive.moments(X - centre, weights)
+    wide = diagonal_gram(rows, columns, features)
+    assert wide.is_diagonal
+    np.testing.assert_allclose(wide.matrix, matrix.diagonal())
+    np.testing.assert_allclose(wide.mean, mean)
+    for gram in (gram_of_all(rows, columns, features), sampled_gram(rows, columns, features, 300, rng)):
+        np.testing.assert_allclose(full(gram), matrix)
+        np.testing.assert_allclose(gram.mean, mean)
+        # the columns leave out nothing of the kernel
+        assert gram.trace_error == 0

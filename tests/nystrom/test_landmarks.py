@@ -236,3 +236,17 @@ def test_rows_of_weight_0_can_be_landmarks():
     assert set(model.landmarks_) == {2, 100, 200}
     points = UniSVMClassifier(landmarks=X[[2, 100, 200]], gamma=0.5).fit(X[6:], y[6:])
     np.testing.assert_allclose(model.decision_function(X), points.decision_function(X), rtol=1e-6)
+
+
+@every_rule
+def test_rows_that_are_not_zero_are_found_among_many_that_are(store, rule):
+    X = np.zeros((400, 2))
+    X[7, 0] = X[300, 1] = 0.1
+    assert set(choose(rule, store(X), kernels.Linear(), 3)) == {7, 300}
+
+
+def test_points_are_offered_only_to_kernels_of_points(store):
+    X = rows_of(np.float64, m=9, d=9)
+    for kernel, offered in ((kernels.Precomputed(), ""), (kernels.RBF(0.2), r" or points \(2-D\)")):
+        with pytest.raises(ValueError, match=rf"an array of row indices \(1-D integers\){offered}; got an array"):
+            choose_landmarks(X[0], store(X), kernel, 3, 0.0, np.random.RandomState(0))

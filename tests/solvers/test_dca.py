@@ -102,3 +102,7 @@ def test_a_C_that_is_too_high_is_said_and_never_raises_the_objective(dtype, form
             refusal = ""
         assert (np.diff(found) <= 1e-12 * found[0]).all()
         assert refusal == "" or "ower C" in refusal
+
+
+def test_the_papers_rule_has_the_papers_tolerance():
+    assert solvers.DCA() == solvers.DCA(form="sparse", stop="stationarity", change=0.01)

@@ -169,3 +169,44 @@ def test_a_loss_with_jumps_is_held_to_a_tenth_of_the_tolerance(loss):
     ended = np.array([reason is StopReason.CONVERGED for reason in result.reasons])
     assert ended.any()
     assert (result.stationarity[ended] <= 1e-5).all()
+
+
+def test_a_rejected_step_is_shortened_to_the_lowest_point_of_the_parabola():
+    # in the majoriser's coordinates the objective of least squares is ½‖z‖² and a constant: a step of 1 ends at 0
+    problem = problem_of("least_squares", "regression")
+    iteration = LBFGS().begin(problem.objective, problem.majoriser, Start(problem.random_weights()))
+    iteration.step()
+    for tried, expected in ((20.0, 2.0), (2.1, 1.0), (1.9999, 0.99995), (4.0, 1.0)):
+        iteration.length = np.full(5, tried)
+        iteration.step()
+        np.testing.assert_allclose(iteration.length, expected, rtol=1e-6)
+        iteration.rejections[:] = 0
+    iteration.step()
+    assert (iteration.stationarity < 1e-20).all()
+
+
+def test_three_rejections_make_the_next_step_one_down_the_gradient():
+    problem = problem_of()
+    iteration = LBFGS().begin(problem.objective, problem.majoriser, Start(problem.random_weights()))
+    for _ in range(6):
+        iteration.step()
+    accepted, bent = iteration.z, iteration.direction
+    np.testing.assert_array_equal(iteration.rejections, 0)
+    for n_rejections in (1, 2, 3):
+        assert np.abs(iteration.direction + iteration.gradient).max() > 1e-3
+        np.testing.assert_array_equal(iteration.direction, bent)
+        iteration.length = np.full(5, 1e6)
+        iteration.step()
+        np.testing.assert_array_equal(iteration.rejections, n_rejections)
+    np.testing.assert_array_equal(iteration.z, accepted)
+    np.testing.assert_array_equal(iteration.direction, -iteration.gradient)
+    np.testing.assert_array_equal(iteration.length, 1)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_a_column_of_one_class_ends(loss):
+    # its objective falls for ever, as the intercept rises: what is left of it has to be held against something else
+    problem = problem_of(loss, targets=lambda X, rng: np.ones((len(X), 2)))
+    result = solve(problem, tol=1e-4)
+    assert result.reasons == [StopReason.CONVERGED] * 2
+    assert (result.objective < 1e-6).all()
