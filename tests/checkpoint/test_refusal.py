@@ -480,3 +480,15 @@ def test_hash_does_not_depend_on_threads_or_layout(monkeypatch):
 def test_parameter_that_cannot_be_described_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"kernel_params does not go with a checkpoint.*object"):
         UniSVMClassifier(kernel=scaled(1), kernel_params={"p": object()}, checkpoint=tmp_path / "new").fit(X, y)
+
+
+def test_reasons_to_stop_that_are_none(tmp_path):
+    settings = {"rank": 5, "C": 1.0, "random_state": 0, "checkpoint": tmp_path / "fit"}
+    rows, labels = np.random.RandomState(0).randn(60, 3), np.arange(60) % 2
+    UniSVMClassifier(**settings).fit(rows, labels)
+    path = tmp_path / "fit" / "unisvm-result.ckpt"
+    with file_format.read_file(path) as archive:
+        arrays = dict(archive)
+    file_format.write_file(path, arrays | {"result_reasons": np.array(["TIRED"])})
+    with pytest.raises(ValueError, match="is damaged"):
+        UniSVMClassifier(**settings).fit(rows, labels)

@@ -1,25 +1,25 @@
 """The hard suite: properties, oracles, load and damaged files. `make test` runs a short part of it.
 
-Every test counts the cases that it tries with the fixture `tried`; the numbers are printed at the end.
+UNISVM_SEED=n tries other cases. Every test counts the cases that it tries with the fixture `tried`; the numbers are
+printed at the end.
 """
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from hard.effort import HARD
+from hard.effort import SEED
 
 _CASES = "hard cases"
 
-for name, derandomize in (("short", True), ("hard", False)):
-    settings.register_profile(
-        name,
-        deadline=None,
-        derandomize=derandomize,
-        database=None,
-        print_blob=True,
-        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
-settings.load_profile("hard" if HARD else "short")
+settings.register_profile(
+    "hard",
+    deadline=None,
+    derandomize=SEED == 0,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("hard")
 
 
 class Tried:

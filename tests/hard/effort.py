@@ -4,6 +4,8 @@ import os
 
 #: whether all of it runs, and not the short part that is in `make test`
 HARD = os.environ.get("UNISVM_HARD") == "1"
+#: of all random cases; another one has to be asked for
+SEED = int(os.environ.get("UNISVM_SEED", "0"))
 
 
 def effort(short, hard):

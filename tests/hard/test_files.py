@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hard.effort import HARD, effort
+from hard.effort import HARD, SEED, effort
 from unisvm import UniSVMClassifier
 from unisvm.checkpoint import file_format
 from unisvm.io import files
@@ -30,20 +30,19 @@ MOST_MB = 150
 @pytest.mark.parametrize("reader", CASES)
 def test_damaged_files(tmp_path, tried, reader):
     # a child, which a damaged file can end without ending the tests
-    seed = effort(0, int(np.random.default_rng().integers(10**6)))
     amount = ["--seconds", "60"] if HARD else ["--cases", str(CASES[reader])]
     ran = subprocess.run(
-        [sys.executable, "-m", "hard.read_damaged", reader, str(tmp_path), str(seed), *amount],
+        [sys.executable, "-m", "hard.read_damaged", reader, str(tmp_path), str(SEED), *amount],
         cwd=TESTS,
         capture_output=True,
         text=True,
         timeout=300,
     )
     # the last case that began, when it is the one that ended the process
-    assert ran.returncode == 0, f"seed {seed}: {ran.stderr[-2000:]}"
+    assert ran.returncode == 0, f"seed {SEED}: {ran.stderr[-2000:]}"
     found = json.loads(ran.stdout.splitlines()[-1])
     tried.add(sum(found["counts"].values()) + len(found["failures"]))
-    assert found["failures"] == [], f"seed {seed}"
+    assert found["failures"] == [], f"seed {SEED}"
     assert found["unpickled"] == []
     assert found["MB"] < MOST_MB
     # most damage is noticed, and some is such that the file can still be read

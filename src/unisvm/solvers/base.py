@@ -293,7 +293,10 @@ class Result:
         weights, objective, stationarity, n_sweeps = (
             state[f"result_{name}"] for name in ("weights", "objective", "stationarity", "n_sweeps")
         )
-        reasons = [StopReason[name] for name in state["result_reasons"].tolist()]
+        names = state["result_reasons"].tolist()
+        if not set(names) <= set(StopReason.__members__):
+            raise ValueError(f"Unknown reasons to stop: {names}.")
+        reasons = [StopReason[name] for name in names]
         return cls(weights, objective, stationarity, n_sweeps, reasons, History.from_state(state))
 
 
