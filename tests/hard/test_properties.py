@@ -151,7 +151,8 @@ class TestOutcome:
         if refusal(first.fit) is not None:
             return
         before, said = attributes(model), decisions(model, first.X)
-        case = nasty.build(recipe, tmp_path)
+        (tmp_path / "another").mkdir(exist_ok=True)
+        case = nasty.build(recipe, tmp_path / "another")
         model.set_params(**case.estimator.get_params())
         parameters = attributes(model)
         if refusal(lambda: model.fit(case.X, case.y, sample_weight=case.weights)) is None:

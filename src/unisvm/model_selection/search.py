@@ -209,10 +209,11 @@ class _Search:
             saved = {"Cs": suitable_Cs(self.job, self.axes, self.choices, self.report)}
             self.stages.save("suited", saved)
         shape = len(self.choices), len(self.axes.losses)
+        Cs = saved["Cs"]
         with self.stages.restoring("suited"):
-            if saved["Cs"].shape != shape:
-                raise ValueError(f"its values of C have the shape {saved['Cs'].shape}, not {shape}")
-        return saved["Cs"]
+            if Cs.shape != shape or Cs.dtype != np.float64 or (Cs <= 0).any():
+                raise ValueError(f"its values of C are of shape {Cs.shape} and type {Cs.dtype}, or not positive")
+        return Cs
 
     def score(
         self,
