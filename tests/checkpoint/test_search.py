@@ -163,9 +163,11 @@ def forge(path, name, change):
     ("stage", "name", "change", "refused"),
     [
         ("suited", "Cs", lambda Cs: np.concatenate([Cs, Cs]), "suited"),
+        ("suited", "Cs", lambda Cs: Cs.astype(str), "suited"),
+        ("suited", "Cs", np.negative, "suited"),
         ("losses-gamma-*", "values", np.negative, "gamma-[01]"),
     ],
-    ids=["more kernels", "other scores"],
+    ids=["more kernels", "text", "negative", "other scores"],
 )
 def test_forged_scores(tmp_path, stage, name, change, refused):
     rng = np.random.default_rng(0)
