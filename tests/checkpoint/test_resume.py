@@ -51,6 +51,12 @@ CASES = {
         y,
         None,
     ),
+    "dca, Appendix C": (
+        UniSVMClassifier("squared_hinge", rank=20, solver=solvers.DCA("full", "derivative_change", 1.0, A=2.0)),
+        X,
+        y,
+        None,
+    ),
     "several targets": (UniSVMRegressor(rank=40, tol=1e-3), X, np.stack([TARGET[:600], X[:, 2]], axis=1), None),
     "dask, subsample": (UniSVMClassifier(rank=40, tol=1e-3), da.from_array(MANY, chunks=(500, 6)), LABELS, None),
     "dask, subsample, regression": (

@@ -26,7 +26,10 @@ SOLVERS = {
 }
 every_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS.keys())
 # the rule of the paper says nothing of stationarity
-WITH_RULES = SOLVERS | {"dca by change": DCA(stop="change", change=1e-2)}
+WITH_RULES = SOLVERS | {
+    "dca by change": DCA(stop="change", change=1e-2),
+    "dca by change of the derivative": DCA(stop="derivative_change", change=1e-2, A=3.0),
+}
 every_solver_and_rule = pytest.mark.parametrize("solver", WITH_RULES.values(), ids=WITH_RULES.keys())
 
 

@@ -19,7 +19,8 @@ from typing import ClassVar, cast
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from unisvm._checks import one_of
+from unisvm._checks import check_number, one_of
+from unisvm.losses.base import Loss
 from unisvm.nystrom.column_map import dense
 from unisvm.objective import Objective
 from unisvm.preconditioner import MajoriserCoordinates
@@ -31,6 +32,8 @@ from unisvm.sweep import residuals
 _WHITENED_ROWS = 4096
 # no step raises the objective but by rounding; more of it than so many units in the last place ends the iteration
 _MOST_ROUNDING = 100
+# share by which a constant that was computed by another formula may fall below the loss's own
+_ROUNDING_OF_A = 1e-12
 
 #: maps a working response to weights w and intercepts b
 Fit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -47,9 +50,13 @@ class DCA:
     ----------
     form : {"sparse", "woodbury", "full"}, default="sparse"
         The closed form of a step.
-    stop : {"stationarity", "change"}, default="stationarity"
-        "change" is the paper's rule: the Euclidean norm of the change of ψ'/(2A) over all rows falls below `change`.
+    stop : {"stationarity", "change", "derivative_change"}, default="stationarity"
+        The paper stops when a Euclidean norm over all rows falls below `change`: that of the change of ψ'/(2A) in the
+        authors' published code ("change"), of the change of ψ' in the paper's Appendix C ("derivative_change").
     change : float, default=0.01
+    A : float, optional
+        The constant of the iteration, at least the loss's own `A`, which is the default and converges fastest. With a
+        larger one, such as those that the paper's tables print, it is the paper's iteration to the step.
 
     Examples
     --------
@@ -68,10 +75,25 @@ class DCA:
     form: str = "sparse"
     stop: str = "stationarity"
     change: float = 0.01
+    A: float | None = None
 
     def __post_init__(self) -> None:
         one_of("form", self.form, FORMS)
-        one_of("stop", self.stop, ("stationarity", "change"))
+        one_of("stop", self.stop, ("stationarity", "change", "derivative_change"))
+        check_number("change", self.change, 0, np.inf)
+        if self.A is not None:
+            check_number("A", self.A, 0, np.inf)
+
+    def constant(self, loss: Loss) -> float:
+        """A of the iteration for this loss; raises ValueError for one that makes no majoriser of it."""
+        if self.A is None:
+            return loss.A
+        if self.A < loss.A * (1 - _ROUNDING_OF_A):
+            raise ValueError(
+                f"DCA(A={self.A:g}) is too small for {loss}: A u² − ψ(u) is convex for A ≥ {loss.A:.10g} only. Raise "
+                "A, or leave it out to use that number."
+            )
+        return float(self.A)
 
     def begin(self, objective: Objective, majoriser: MajoriserCoordinates, start: Start) -> Algorithm1:
         """The iteration from `start`, or from the least-squares solution."""
@@ -87,10 +109,10 @@ class Algorithm1(Iteration):
         Weights without their intercepts, and the intercepts.
     next_w, next_b
         After the next step.
-    response : ndarray of shape (n_rows, n_active), or (0, n_active) unless the paper's rule compares it
+    response : ndarray of shape (n_rows, n_active), or (0, n_active) unless a rule of the paper's compares it
         σψ'(r)/(2A).
     change : ndarray of shape (n_active,)
-        Norm of its last change.
+        Norm of the last change of it, or of ψ', a row of weight 2 counting as two.
     rose : ndarray of bool of shape (n_active,)
         Whether the last step would have raised the objective, and was not made.
     """
@@ -101,6 +123,7 @@ class Algorithm1(Iteration):
         # copies_of_features tells that the rows are in memory
         rows, (loss,) = cast(MemoryRows, objective.rows), objective.spec.losses
         self._solver = solver
+        self._A = solver.constant(loss)
         # of every column
         self._targets, _ = objective.spec.take_targets(rows.ordered_targets, None)
         self._is_pairs = objective.spec.pairs is not None
@@ -112,7 +135,7 @@ class Algorithm1(Iteration):
             self._P[part] = objective.basis.from_values(dense(objective.features[part]).T.astype(np.float64)).T
         self._weights = rows.ordered_weights[:, None]
         self._mean = objective.mean
-        ridge = self._penalty * self._total / loss.A
+        ridge = self._penalty * self._total / self._A
         self._fit = FORMS[solver.form](self._P, self._weights, ridge, objective.mean is not None)
         if start.weights is None:
             self.w, self.b = self._fit(self._targets)
@@ -120,7 +143,10 @@ class Algorithm1(Iteration):
             self.weights = start.weights
         super().__init__(objective, majoriser, self.weights, n_sweeps=1)
         self.next_w, self.next_b = self.w, self.b
-        self.response = np.full((rows.n_rows if solver.stop == "change" else 0, objective.n_columns), np.inf)
+        # Appendix C compares the first ψ' with 0, the authors' code with nothing
+        before = 0.0 if solver.stop == "derivative_change" else np.inf
+        n_compared = 0 if solver.stop == "stationarity" else rows.n_rows
+        self.response = np.full((n_compared, objective.n_columns), before)
         self.change = np.full(objective.n_columns, np.inf)
         self.rose = np.zeros(objective.n_columns, dtype=bool)
 
@@ -145,7 +171,7 @@ class Algorithm1(Iteration):
         f = P @ w.astype(P.dtype) + b.astype(P.dtype)
         y = self._targets[:, self.columns]
         u = residuals(f.copy(), y, is_margin)
-        response = loss.derivative(u) / (2 * loss.A)
+        response = loss.derivative(u) / (2 * self._A)
         if is_margin:
             response *= y
         # a row counts for nothing in pairs that do not have its class
@@ -153,17 +179,29 @@ class Algorithm1(Iteration):
         risk = np.einsum("ij,ij->j", weights, loss.value(u), dtype=np.float64)
         value = self._penalty * np.einsum("ij,ij->j", w, w) + risk / self._total
         self.next_w, self.next_b = self._fit(f + response)
-        # in the majoriser's coordinates the step is minus the gradient
-        moved = self.majoriser.from_weights(
-            self._join_intercept(w, b) - self._join_intercept(self.next_w, self.next_b), self.columns
-        )
-        reached = {"w": w, "b": b, "value": value, "stationarity": relative_decrease(moved, value)}
+        step = self._join_intercept(w, b) - self._join_intercept(self.next_w, self.next_b)
+        reached = {"w": w, "b": b, "value": value, "stationarity": relative_decrease(self._gradient(step), value)}
         self.rose = ~(value <= self.value * (1 + _MOST_ROUNDING * np.finfo(P.dtype).eps))
         for name, new in reached.items():
             setattr(self, name, np.where(self.rose, getattr(self, name), new) if self.rose.any() else new)
-        if self._solver.stop == "change":
-            self.change = np.linalg.norm(response - self.response, axis=0)
+        if self._solver.stop != "stationarity":
+            change = response - self.response
+            norm = np.sqrt(np.einsum("ij,ij,ij->j", self._weights, change, change, dtype=np.float64))
+            self.change = norm if self._solver.stop == "change" else 2 * self._A * norm
             self.response = response
+
+    def _gradient(self, step: np.ndarray) -> np.ndarray:
+        """Gradient in the majoriser's coordinates, C⁻¹∇F, from the step H⁻¹∇F/2 with the matrix H of this iteration.
+
+        The majoriser C Cᵀ/2 has the loss's own A₀: H = (A/A₀) C Cᵀ/2 − (A/A₀ − 1) λI, with no λ for an intercept.
+        """
+        ratio = self._A / self._loss.A
+        gradient = ratio * self.majoriser.from_weights(step, self.columns)
+        if ratio != 1:
+            penalised = step.copy()
+            penalised[len(self.w) :] = 0
+            gradient -= 2 * self._penalty * (ratio - 1) * self.majoriser.gradient(penalised, self.columns)
+        return gradient
 
     def stalled(self) -> np.ndarray:
         return self.rose
