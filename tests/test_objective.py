@@ -80,8 +80,8 @@ def test_dual_coefficients_and_intercept(intercept, dtype):
     np.testing.assert_allclose(f, expected, atol=1e-3 if dtype == np.float32 else 1e-9)
     assert intercept or not offset.any()
     # and back, from the values of f at the landmarks
-    values = problem.map.factor @ W[: problem.map.rank] + offset
-    np.testing.assert_allclose(problem.objective.from_values(values, offset.astype(float)), W, atol=1e-5)
+    body = problem.map.of_function(problem.map.factor @ W[: problem.map.rank])
+    np.testing.assert_allclose(problem.objective.join_intercept(body, offset.astype(float)), W, atol=1e-5)
 
 
 @with_or_without_intercept

@@ -118,7 +118,8 @@ class FitParameters(ParameterEstimator):
     rank: int | None = 1000
     rank_tol: float = 1e-3
     landmarks: Any = "rpcholesky"
-    fit_intercept: bool = True
+    indefinite: str = "flip"
+    fit_intercept: bool | str = True
     tol: float = 1e-4
     max_iter: int = 1000
     memory_limit: str | float | None = None
@@ -180,16 +181,27 @@ def read_settings(estimator: BaseUniSVM) -> FitSettings:
         raise ValueError(f"scratch_dir must be a folder that is there, got {estimator.scratch_dir!r}.")
     check_folder(estimator.checkpoint)
     check_rule(estimator.landmarks)
+    one_of("indefinite", estimator.indefinite, ("flip", "clip", "krein", "raise"))
+    if not isinstance(estimator.fit_intercept, bool | np.bool_) and estimator.fit_intercept != "penalised":
+        raise ValueError(f"fit_intercept must be True, False or 'penalised', got {estimator.fit_intercept!r}.")
     if task == CLASSIFICATION:
         one_of("multi_class", estimator.multi_class, ("auto", "ovo", "ovr"))
     if not isinstance(estimator.verbose, Integral):
         raise ValueError(f"verbose must be an integer, got {estimator.verbose!r}.")
     if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
         raise ValueError(f"n_jobs must be None, a positive number of threads, or -1 for all; got {n_jobs!r}.")
-    as_given = ("rank", "rank_tol", "landmarks", "fit_intercept", "tol", "max_iter")
-    parameters = {name: getattr(estimator, name) for name in as_given}
+    as_given = ("rank", "rank_tol", "landmarks", "indefinite", "tol", "max_iter")
+    is_penalised = isinstance(estimator.fit_intercept, str)
     return FitSettings(
-        task == CLASSIFICATION, loss, None if from_data else C, kernel, solver=solver, memory=memory, **parameters
+        task == CLASSIFICATION,
+        loss,
+        None if from_data else C,
+        kernel,
+        solver=solver,
+        memory=memory,
+        fit_intercept=bool(estimator.fit_intercept) and not is_penalised,
+        penalised_intercept=is_penalised,
+        **{name: getattr(estimator, name) for name in as_given},
     )
 
 
@@ -316,7 +328,8 @@ def model_attributes(basis: Basis, trace_error: float, expansion: KernelExpansio
         "landmark_vectors_": expansion.points,
         "dual_coef_": expansion.dual_coef,
         "intercept_": expansion.intercept,
-        "rank_": basis.feature_map.rank,
+        "rank_": sum(basis.feature_map.signature),
+        "signature_": basis.feature_map.signature,
         "trace_error_": trace_error,
     }
 
@@ -346,7 +359,7 @@ def _fitted_attributes(fitted: Fitted) -> Attributes:
 def _certificate(fitted: Fitted) -> str:
     result = fitted.result
     return (
-        f"rank {fitted.basis.feature_map.rank}, trace left out {fitted.trace_error:.2e}; "
+        f"rank {sum(fitted.basis.feature_map.signature)}, trace left out {fitted.trace_error:.2e}; "
         f"{len(result.history)} iterations, objective {np.mean(result.objective):.8g}, "
         f"stationarity {np.max(result.stationarity):.2e}"
     )

@@ -18,7 +18,6 @@ from unisvm.io import files
 from unisvm.kernels import Precomputed
 from unisvm.kernels.base import as_rows
 from unisvm.memory_budget import MemoryBudget
-from unisvm.nystrom.kernel_checks import check_positive_semidefinite
 from unisvm.parallel import count_threads
 from unisvm.rows.mapped import StoredRows, take_rows
 
@@ -180,7 +179,7 @@ def is_precomputed(kernel: Any) -> bool:
 
 
 def check_kernel_matrix(X) -> None:
-    """Raise when X cannot be a precomputed kernel matrix: not square, not symmetric or not positive semidefinite."""
+    """Raise when X cannot be a precomputed kernel matrix: not square, or not symmetric."""
     if X.shape[0] != X.shape[1]:
         raise ValueError(
             f"A precomputed kernel matrix must be square, a row and a column for each training row; got {X.shape}."
@@ -192,8 +191,6 @@ def check_kernel_matrix(X) -> None:
     for of_rows in [chosen] if stored else [np.arange(X.shape[0])[low : low + _CHECKED_ROWS] for low in starts]:
         columns = np.concatenate([block[:, of_rows] for block in X.blocks()]) if stored else _dense(X[:, of_rows])
         _check_symmetric(_dense(X[of_rows]), columns.T, of_rows)
-    part = _dense(X[chosen])[:, chosen]
-    check_positive_semidefinite(part.astype(np.float64), refuse=True)
 
 
 def _check_symmetric(part: np.ndarray, transposed: np.ndarray, row_indices: np.ndarray) -> None:

@@ -9,9 +9,13 @@ import numpy as np
 from unisvm.checkpoint import Arrays
 from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels import Kernel
+from unisvm.nystrom.base import BaseFeatureMap
 from unisvm.nystrom.column_map import ColumnMap
+from unisvm.nystrom.constant_map import WithConstant
 from unisvm.nystrom.feature_map import FeatureMap
+from unisvm.nystrom.kernel_checks import check_finite, check_positive_semidefinite, is_indefinite
 from unisvm.nystrom.landmarks import Landmarks
+from unisvm.nystrom.signed_map import SignedFeatureMap
 from unisvm.parallel import single_thread_if_small
 from unisvm.rows import RowStore
 
@@ -26,7 +30,9 @@ class Basis(Protocol):
     ----------
     kernel : Kernel
         With its gamma as a number.
-    feature_map : FeatureMap or ColumnMap
+    feature_map : BaseFeatureMap
+    kernel_map : BaseFeatureMap
+        The feature map without a constant feature.
     landmarks : Landmarks or None
     store_indices, row_indices : ndarray of int or None
         Of the landmarks among the rows of the store and among all that were given, if they are rows.
@@ -36,7 +42,10 @@ class Basis(Protocol):
     def kernel(self) -> Kernel: ...
 
     @property
-    def feature_map(self) -> Any: ...
+    def feature_map(self) -> BaseFeatureMap: ...
+
+    @property
+    def kernel_map(self) -> Any: ...
 
     @property
     def landmarks(self) -> Landmarks | None: ...
@@ -54,8 +63,8 @@ class Basis(Protocol):
         """Functions with these coefficients on the features, of shape (rank, n_columns)."""
 
     def read(self, functions: KernelExpansion, n_threads: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Values that the feature map makes coefficients of, of shape (rank, n_columns), and the intercepts that are
-        in them; None where functions cannot be written in this basis."""
+        """What `of_function` of the feature map makes coefficients of, of shape (rank, n_columns), once the intercepts
+        that come with it are subtracted; None where functions cannot be written in this basis."""
 
 
 class LandmarkBasis(NamedTuple):
@@ -63,7 +72,12 @@ class LandmarkBasis(NamedTuple):
 
     kernel: Kernel
     landmarks: Landmarks
-    feature_map: FeatureMap
+    feature_map: FeatureMap | SignedFeatureMap
+
+    @property
+    def kernel_map(self) -> FeatureMap | SignedFeatureMap:
+        """The feature map: there is no constant feature."""
+        return self.feature_map
 
     @property
     def store_indices(self) -> np.ndarray | None:
@@ -78,17 +92,26 @@ class LandmarkBasis(NamedTuple):
         return None if indices is None else indices[self.feature_map.kept]
 
     @classmethod
-    def of(cls, kernel: Kernel, landmarks: Landmarks, dtype: np.dtype) -> LandmarkBasis:
-        """Basis of these landmarks for rows of this precision."""
+    def of(
+        cls, kernel: Kernel, landmarks: Landmarks, dtype: np.dtype, indefinite: str = "raise", rank_tol: float = 0.0
+    ) -> LandmarkBasis:
+        """Basis of these landmarks for rows of this precision; `indefinite` and `rank_tol` as in `UniSVMClassifier`."""
         vectors = landmarks.vectors.astype(np.float64)
         # NumPy's threads would spin on into the factorisation
         with single_thread_if_small(vectors.shape[0] ** 2 * vectors.shape[1]):
             matrix = kernel.against(landmarks.kernel_points)(vectors)
-        return cls(kernel, landmarks, FeatureMap(kernel, landmarks.kernel_points, matrix, dtype))
+        check_finite(kernel, matrix)
+        points = landmarks.kernel_points
+        if kernel.is_psd or not is_indefinite(matrix):
+            return cls(kernel, landmarks, FeatureMap(kernel, points, matrix, dtype))
+        if indefinite == "raise":
+            check_positive_semidefinite(matrix)
+        negative_tol = {"flip": 0.0, "clip": 1.0, "krein": rank_tol}[indefinite]
+        return cls(kernel, landmarks, SignedFeatureMap(kernel, points, matrix, dtype, negative_tol))
 
     def state(self) -> Arrays:
         """The basis as arrays, but for the kernel."""
-        return self.landmarks.state() | {"kept": self.feature_map.kept, "factor": self.feature_map.factor}
+        return self.landmarks.state() | self.feature_map.state()
 
     def expansion(self, coefficients: np.ndarray, intercept: np.ndarray) -> KernelExpansion:
         """Functions with these dual coefficients, of shape (rank, n_columns)."""
@@ -114,6 +137,11 @@ class ColumnBasis(NamedTuple):
         if centred and not rows.is_sparse:
             centre = rows.take(rows.draw(_CENTRE_ROWS, rng)).mean(axis=0, dtype=np.float64).astype(rows.dtype)
         return cls(kernel, ColumnMap(kernel, centre))
+
+    @property
+    def kernel_map(self) -> ColumnMap:
+        """The feature map: there is no constant feature."""
+        return self.feature_map
 
     @property
     def landmarks(self) -> None:
@@ -149,6 +177,60 @@ class ColumnBasis(NamedTuple):
         return coefficients + intercept, intercept
 
 
+class WithPenalisedIntercept(NamedTuple):
+    """A basis with a constant function of its own, whose coefficient is penalised: that of the kernel k + 1."""
+
+    functions: Basis
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel without the constant."""
+        return self.functions.kernel
+
+    @property
+    def feature_map(self) -> WithConstant:
+        """Features of the constant and of the other functions."""
+        return WithConstant(self.functions.feature_map)
+
+    @property
+    def kernel_map(self) -> Any:
+        """Features of the other functions."""
+        return self.functions.feature_map
+
+    @property
+    def landmarks(self) -> Landmarks | None:
+        """The landmarks of the kernel without the constant."""
+        return self.functions.landmarks
+
+    @property
+    def store_indices(self) -> np.ndarray | None:
+        """Their store indices, if they are rows of the store."""
+        return self.functions.store_indices
+
+    @property
+    def row_indices(self) -> np.ndarray | None:
+        """Their row indices, if they are rows."""
+        return self.functions.row_indices
+
+    def state(self) -> Arrays:
+        """The basis as arrays."""
+        return self.functions.state() | {"constant": np.array(True)}
+
+    def expansion(self, coefficients: np.ndarray, intercept: np.ndarray) -> KernelExpansion:
+        """Functions whose first coefficient is that of the constant."""
+        of_constant = coefficients[0].astype(intercept.dtype)
+        return self.functions.expansion(coefficients[1:], intercept + of_constant)
+
+    def read(self, functions: KernelExpansion, n_threads: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """The offsets before what the other functions are read as, and intercepts of 0."""
+        without = functions._replace(intercept=np.zeros_like(functions.intercept))
+        read = self.functions.read(without, n_threads)
+        if read is None:
+            return None
+        values, zeros = read
+        return np.concatenate([functions.intercept.astype(np.float64)[None], values - zeros]), np.zeros_like(zeros)
+
+
 def uses_columns(kernel: Kernel, landmarks: Any) -> bool:
     """Whether a fit needs no landmarks: the kernel is linear, and the user gives none."""
     return kernel.is_linear and isinstance(landmarks, str)
@@ -157,8 +239,11 @@ def uses_columns(kernel: Kernel, landmarks: Any) -> bool:
 def restore_basis(state: Arrays, rows: RowStore, kernel: Kernel, landmarks: Any) -> Basis:
     """Basis from its `state`, for the same rows, kernel and landmarks; without a factor, its feature map has none."""
     kernel = kernel.resolve(rows.n_features, rows.variance)
+    basis: Basis
     if "centre" in state:
-        return ColumnBasis(kernel, ColumnMap(kernel, state["centre"]))
-    chosen = Landmarks.from_state(state, landmarks, rows, kernel)
-    factor = state.get("factor", np.empty((0, 0)))
-    return LandmarkBasis(kernel, chosen, FeatureMap.from_factor(kernel, chosen.kernel_points, state["kept"], factor))
+        basis = ColumnBasis(kernel, ColumnMap(kernel, state["centre"]))
+    else:
+        chosen = Landmarks.from_state(state, landmarks, rows, kernel)
+        restored = SignedFeatureMap if "signs" in state else FeatureMap
+        basis = LandmarkBasis(kernel, chosen, restored.from_state(kernel, chosen.kernel_points, state))
+    return WithPenalisedIntercept(basis) if "constant" in state else basis

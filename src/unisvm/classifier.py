@@ -61,8 +61,16 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         Randomly pivoted Cholesky on a sample of rows, greedily pivoted Cholesky on all rows, or rows at random. A 1-D
         array of integers gives row indices, a 2-D array the points themselves. An object with a method ``choose`` is a
         rule of your own: see `unisvm.nystrom.LandmarkRule`.
-    fit_intercept : bool, default=True
-        Whether to add an offset, which is not penalised.
+    indefinite : {"flip", "clip", "krein", "raise"}, default="flip"
+        For a kernel that is not positive semidefinite, such as a sigmoid or a similarity of your own, k = k₊ − k₋ with
+        two that are. "flip" penalises both parts of f, ‖f₊‖² + ‖f₋‖², so that nothing is lost and every loss has a
+        minimum. "clip" leaves f₋ out. "krein" has the penalty ‖f₊‖² − ‖f₋‖² of the kernel itself, and finds a
+        stationary point; f₋ is bounded by the loss alone, which one that grows more slowly than the square of the
+        residual does not do: then the fit is refused. Negative eigenvalues that make up less than `rank_tol` are left
+        out there. "raise" refuses the kernel. See docs/indefinite.md.
+    fit_intercept : bool or "penalised", default=True
+        Whether to add an offset. It is not penalised, unless it is "penalised": then b² is added to ‖f‖², as for the
+        kernel k + 1, or for a further column of ones with a linear kernel.
     class_weight : dict, "balanced" or None, default=None
         Multiplies the weights of each class's rows, as in SVC.
     multi_class : {"auto", "ovo", "ovr"}, default="auto"
@@ -120,9 +128,12 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     kernel_ : Kernel
         The kernel with its gamma as a number.
     rank_ : int
-        Number of landmarks.
+        Number of landmarks, less those that add nothing to the others.
+    signature_ : (int, int)
+        Numbers of positive and of negative eigenvalues of the kernel matrix of the landmarks that have a part.
     trace_error_ : float
-        Share of the kernel's trace that they leave out.
+        Share of the kernel's trace that they leave out; of a kernel that is not positive semidefinite, the share of the
+        sum of its absolute eigenvalues, on a sample of rows.
     objective_, stationarity_ : float, or ndarray of shape (n_columns,)
         The final objective, and the decrease that one more step of the majoriser promises, relative to it.
     n_iter_ : int

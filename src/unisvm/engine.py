@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unisvm.bases import Basis, ColumnBasis, LandmarkBasis, restore_basis, uses_columns
+from unisvm.bases import Basis, ColumnBasis, LandmarkBasis, WithPenalisedIntercept, restore_basis, uses_columns
 from unisvm.checkpoint import Arrays
 from unisvm.column_spec import ColumnSpec
 from unisvm.kernel_expansion import KernelExpansion
@@ -21,7 +21,7 @@ from unisvm.kernels import Kernel
 from unisvm.leave_one_out import CChoice, choose_Cs, loo_bytes, read_distinct
 from unisvm.losses.base import Loss
 from unisvm.memory_budget import MemoryBudget, column_bytes, feature_bytes, readable
-from unisvm.nystrom.column_map import ColumnMap
+from unisvm.nystrom.base import BaseFeatureMap
 from unisvm.nystrom.gram import Gram, is_subsample, read_sample, sample_size, second_moments
 from unisvm.nystrom.landmarks import Landmarks, choose_landmarks
 from unisvm.objective import Objective
@@ -50,7 +50,12 @@ class FitSettings:
         Most landmarks; None for all rows.
     rank_tol : float
     landmarks : str, LandmarkRule or array
+    indefinite : {"flip", "clip", "krein", "raise"}
+        What becomes of the negative part of a kernel that is not positive semidefinite.
     fit_intercept : bool
+        Whether there is an offset that is not penalised.
+    penalised_intercept : bool
+        Whether there is an offset that is.
     solver : Solver
     tol : float
     max_iter : int
@@ -64,7 +69,9 @@ class FitSettings:
     rank: int | None
     rank_tol: float
     landmarks: Any
+    indefinite: str
     fit_intercept: bool
+    penalised_intercept: bool
     solver: Solver
     tol: float
     max_iter: int
@@ -91,7 +98,8 @@ class Fitted(NamedTuple):
     def state(self) -> Arrays:
         """The model as arrays, but for kernel and vectors."""
         basis = self.basis.state()
-        basis.pop("factor", None)
+        for large in ("factor", "matrix"):
+            basis.pop(large, None)
         model = {"dual_coef": self.expansion.dual_coef, "intercept": self.expansion.intercept}
         certificate = self.choice.state() | {"trace_error": np.array(self.trace_error)}
         return basis | model | self.result.state() | certificate
@@ -131,7 +139,8 @@ def fit(
     penalty = 1 / (2 * choice.C * rows.total_weight)
     spec = ColumnSpec.shared(loss, penalty, rows.total_weight, units.n_columns, units.median, units.pairs)
     mean = gram.mean if settings.fit_intercept else None
-    objective = Objective(rows, features, basis.feature_map, spec, settings.is_margin, mean)
+    signs = basis.feature_map.signs if settings.indefinite == "krein" and basis.feature_map.signature[1] else None
+    objective = Objective(rows, features, basis.feature_map, spec, settings.is_margin, mean, signs)
     majoriser = runner.run("majoriser", lambda: majoriser_of(gram, spec, settings.fit_intercept, rows.dtype))
     start = runner.stage(
         "start",
@@ -250,21 +259,25 @@ def choose_basis(rows: RowStore, settings: FitSettings, rng: np.random.RandomSta
     """
     settings.memory.check_columns(rows.n_features, rows.n_threads)
     kernel = settings.kernel.resolve(rows.n_features, rows.variance)
+    basis: Basis
     if uses_columns(kernel, settings.landmarks):
-        basis = ColumnBasis.of(kernel, rows, rng, centred=settings.fit_intercept)
-        _room_for_features(rows, settings, basis.feature_map, reserved)
-        return basis
-    rank = rows.n_rows if settings.rank is None else settings.rank
-    tol = settings.rank_tol if kernel.is_judged_by_trace else 0.0
-    landmarks = choose_landmarks(settings.landmarks, rows, kernel, rank, tol, rng)
-    _room_for_features(rows, settings, landmarks, reserved)
-    return LandmarkBasis.of(kernel, landmarks, rows.dtype)
+        basis = columns = ColumnBasis.of(kernel, rows, rng, centred=settings.fit_intercept)
+        _room_for_features(rows, settings, columns.feature_map, reserved)
+    else:
+        rank = rows.n_rows if settings.rank is None else settings.rank
+        tol = settings.rank_tol if kernel.is_judged_by_trace else 0.0
+        landmarks = choose_landmarks(settings.landmarks, rows, kernel, rank, tol, rng, settings.indefinite)
+        _room_for_features(rows, settings, landmarks, reserved)
+        basis = LandmarkBasis.of(kernel, landmarks, rows.dtype, settings.indefinite, settings.rank_tol)
+    return WithPenalisedIntercept(basis) if settings.penalised_intercept else basis
 
 
-def _room_for_features(rows: RowStore, settings: FitSettings, made_of: Landmarks | ColumnMap, reserved: int) -> float:
+def _room_for_features(
+    rows: RowStore, settings: FitSettings, made_of: Landmarks | BaseFeatureMap, reserved: int
+) -> float:
     reserved += column_bytes(rows.n_features, rows.n_threads)
     if settings.C is None:
-        of_columns = isinstance(made_of, ColumnMap)
+        of_columns = not isinstance(made_of, Landmarks)
         reserved += loo_bytes(rows.n_rows, made_of.rank, rows.dtype, of_columns=of_columns, is_sparse=rows.is_sparse)
     return settings.memory.room_for_features(
         rows,
@@ -272,7 +285,7 @@ def _room_for_features(rows: RowStore, settings: FitSettings, made_of: Landmarks
         sample_size(rows.n_rows, made_of.rank),
         copies_of_features=trait(settings.solver, "copies_of_features"),
         reserved=reserved,
-        of_columns=isinstance(made_of, ColumnMap),
+        of_columns=not isinstance(made_of, Landmarks),
         diagonal=made_of.is_wide and not trait(settings.solver, "needs_exact_majoriser"),
     )
 
@@ -300,23 +313,23 @@ def find_start(
     weights = None if init is None else _weights_of(init, objective, basis, units)
     n_sampled = len(gram.indices)
     # a majoriser of few numbers has no sample
-    if n_sampled == 0 or loss.is_quadratic or not is_subsample(n_sampled, rows.n_rows):
+    # what bounds the objective of all rows may not bound that of a sample when the regulariser is not convex
+    is_bounded = objective.signs is None
+    if n_sampled == 0 or loss.is_quadratic or not is_subsample(n_sampled, rows.n_rows) or not is_bounded:
         return Start(weights)
     assert isinstance(majoriser, Majoriser)
     sample = gram.sample
     if sample is None:
         # the moments are from a checkpoint
-        n_landmarks = 0 if basis.store_indices is None else feature_map.rank
+        n_landmarks = 0 if basis.store_indices is None else len(basis.store_indices)
         sample = read_sample(rows, feature_map, objective.features, gram.indices, gram.weights, n_landmarks)
     return solve_subsample(objective, majoriser, gram, sample, weights)
 
 
 def _weights_of(init: KernelExpansion, objective: Objective, basis: Basis, units: TargetUnits) -> np.ndarray | None:
     """Weights of given functions, brought to the landmarks by their values there; None if they have no such form."""
-    if objective.mean is None:
-        init = init._replace(intercept=np.zeros_like(init.intercept))
     read = basis.read(init, objective.rows.n_threads)
     if read is None:
         return None
     values, intercept = map(units.to_training, read)
-    return objective.from_values(values, intercept)
+    return objective.join_intercept(basis.feature_map.of_function(values - intercept), intercept)

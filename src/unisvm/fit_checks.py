@@ -11,6 +11,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from unisvm._warnings import FitWarning, warn_caller
 from unisvm.engine import FitSettings, Fitted
 from unisvm.kernels import Kernel
+from unisvm.nystrom.signed_map import SignedFeatureMap
 from unisvm.rows import RowStore
 
 # a larger share of the trace that is left out is told of
@@ -18,6 +19,9 @@ _MOST_LEFT_OUT = 0.1
 # Columns whose scales differ by more are told of. Rare ones of zeros and ones have small deviations, and large ranges
 # after they were scaled: a scale counts as different only if both do.
 _MOST_SCALES_APART = 1000.0
+# With a larger share of the kernel in its negative part it is said to look like a distance: that of a matrix whose
+# diagonal is zero is a half. Similarities of benchmarks/indefinite.py have 0.3 or less.
+_MOST_NEGATIVE = 0.45
 # rows that scales are estimated from
 _N_ROWS = 1000
 # So few landmarks, no more than a linear function of the columns needs, and a small share of what could be had, are
@@ -32,7 +36,8 @@ _N_LEFT_ROWS, _COUNTS, _COUNTS_OF_FEW, _NEARLY_ALL, _LEAST_LEFT = 200, 0.5, 100,
 def warn_if_doubtful(rows: RowStore, fitted: Fitted, settings: FitSettings) -> None:
     """Warn when a fit cannot be good, saying why and what to do."""
     basis, trace_error = fitted.basis, fitted.trace_error
-    kernel, rank = basis.kernel, basis.feature_map.rank
+    kernel, feature_map = basis.kernel, basis.kernel_map
+    rank = feature_map.rank
     found = []
     if kernel.compares_columns:
         found += _different_scales(rows)
@@ -42,7 +47,9 @@ def warn_if_doubtful(rows: RowStore, fitted: Fitted, settings: FitSettings) -> N
         available = rows.n_rows if settings.rank is None else min(settings.rank, rows.n_rows)
         if not found and kernel.compares_columns and kernel.is_psd and are_chosen and rank < highest:
             found += _few_landmarks(rank, available, rows.n_features)
-        if trace_error > _MOST_LEFT_OUT:
+        if isinstance(feature_map, SignedFeatureMap):
+            found += _negative_part(feature_map, trace_error, settings)
+        elif trace_error > _MOST_LEFT_OUT:
             found.append(
                 f"{rank} landmarks leave out {100 * trace_error:.0f} % of the kernel's trace: what sets apart rows far "
                 f"from all of them is lost. Raise rank{_smoother(kernel)}."
@@ -57,6 +64,19 @@ def _smoother(kernel: Kernel) -> str:
     return ", or lower gamma, or try kernel='linear'" if hasattr(kernel, "gamma") else ""
 
 
+def _negative_part(feature_map: SignedFeatureMap, trace_error: float, settings: FitSettings) -> list[str]:
+    if feature_map.negative_share > _MOST_NEGATIVE:
+        return [
+            f"{100 * feature_map.negative_share:.0f} % of the kernel matrix is its negative part: k(x, z) looks like a "
+            "distance. A kernel is a similarity, high for rows that are alike: use a function that falls with the "
+            "distance d, such as exp(-d)."
+        ]
+    if trace_error <= _MOST_LEFT_OUT:
+        return []
+    advice = "indefinite='flip' keeps the negative part" if settings.indefinite == "clip" else "raise rank"
+    return [f"{100 * trace_error:.0f} % of the kernel, by the sum of absolute eigenvalues, is left out: {advice}."]
+
+
 def _few_landmarks(rank: int, available: int, n_features: int) -> list[str]:
     if rank > min(n_features + 1, _FEW_LANDMARKS, _SHARE_OF_AVAILABLE * available):
         return []
@@ -67,7 +87,7 @@ def _few_landmarks(rank: int, available: int, n_features: int) -> list[str]:
 
 
 def _lost_digits(rows: RowStore, fitted: Fitted, available: float) -> list[str]:
-    kernel, feature_map = fitted.basis.kernel, fitted.basis.feature_map
+    kernel, feature_map = fitted.basis.kernel, fitted.basis.kernel_map
     if len(feature_map.factor) < feature_map.rank:
         # the model is from a checkpoint, where it was told of
         return []

@@ -22,8 +22,8 @@ from unisvm.checkpoint import Arrays
 from unisvm.held_out import HeldOut
 from unisvm.losses.base import Loss
 from unisvm.memory_budget import feature_bytes
-from unisvm.nystrom.column_map import ColumnMap, dense, squared_lengths
-from unisvm.nystrom.feature_map import FeatureMap
+from unisvm.nystrom.base import BaseFeatureMap
+from unisvm.nystrom.column_map import dense
 from unisvm.nystrom.gram import weighted_moments
 from unisvm.parallel import in_threads
 from unisvm.robust_scale import weighted_medians
@@ -197,14 +197,14 @@ def _wide_sample_size(rank: int, is_sparse: bool = False) -> int:
 
 
 def read_distinct(
-    rows: RowStore, feature_map: FeatureMap | ColumnMap, features: Any, rng: np.random.RandomState
+    rows: RowStore, feature_map: BaseFeatureMap, features: Any, rng: np.random.RandomState
 ) -> SampledRows:
     """Rows that C is chosen on: all, or a sample drawn by weight.
 
     Rows that are the same become one with the sum of their weights. Copies would tell each other's targets when one of
     them is left out, and a row of weight 2 is a row given twice.
     """
-    is_wide = isinstance(feature_map, ColumnMap) and feature_map.rank > _MAX_RANK
+    is_wide = not feature_map.has_landmarks and feature_map.rank > _MAX_RANK
     if is_wide:
         n_sampled = _wide_sample_size(feature_map.rank, rows.is_sparse)
     else:
@@ -226,15 +226,12 @@ def read_distinct(
         values = feature_map.build(subset.subset(first, weights))
     else:
         values = _orthonormal(rows, feature_map, features, indices)
-    if isinstance(feature_map, ColumnMap):
-        diagonal = squared_lengths(values)
-    else:
-        diagonal = rows.diagonal(feature_map.kernel, indices)
+    diagonal = feature_map.diagonal(rows, indices, values)
     mean_diagonal = float(np.average(diagonal, weights=weights))
     return SampledRows(values, targets, weights, mean_diagonal, is_wide, feature_map.kernel.is_judged_by_trace)
 
 
-def _orthonormal(rows: RowStore, feature_map: FeatureMap | ColumnMap, features: Any, indices: np.ndarray) -> np.ndarray:
+def _orthonormal(rows: RowStore, feature_map: BaseFeatureMap, features: Any, indices: np.ndarray) -> np.ndarray:
     """Features of these rows in the orthonormal basis, of the first landmarks if there are many."""
     rank = min(feature_map.rank, _MAX_RANK)
     values = rows.map_rows(lambda block: dense(block[:, :rank]), features, indices)

@@ -56,6 +56,8 @@ class Objective:
         Whether the residual is r = 1 − y f(x), as in classification, or r = y − f(x).
     mean : ndarray or None
         Mean of the features in the basis when there is an intercept.
+    signs : ndarray of shape (rank,), optional
+        S of a regulariser λ wᵀSw in place of λ‖w‖², which is not convex where S has entries of −1.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Objective:
         spec: ColumnSpec,
         is_margin: bool,
         mean: np.ndarray | None = None,
+        signs: np.ndarray | None = None,
     ):
         self.rows = rows
         self.features = features
@@ -73,19 +76,20 @@ class Objective:
         self.spec = spec
         self.is_margin = is_margin
         self.mean = mean
+        self.signs = signs
         # of a target and its weights; shared with the objectives of other columns of the same targets
         self._correlations: dict[tuple[int, int], np.ndarray] = {}
 
     def with_columns(self, spec: ColumnSpec) -> Objective:
         """The objective of other columns over the same features."""
-        other = Objective(self.rows, self.features, self.basis, spec, self.is_margin, self.mean)
+        other = Objective(self.rows, self.features, self.basis, spec, self.is_margin, self.mean, self.signs)
         other._correlations = self._correlations
         return other
 
     def on_sample(self, sample: Sample, basis: Basis) -> Objective:
         """The objective over the rows of a sample, whose features have this basis."""
         spec = replace(self.spec, totals=np.full(self.n_columns, sample.rows.total_weight))
-        return Objective(sample.rows, sample.features, basis, spec, self.is_margin, self.mean)
+        return Objective(sample.rows, sample.features, basis, spec, self.is_margin, self.mean, self.signs)
 
     @property
     def n_columns(self) -> int:
@@ -99,9 +103,9 @@ class Objective:
             sweep, self.features, n_columns=spec.columns_a_row, read_once=sweep.is_compiled
         )
         gradient = -self._correlation(gradient, intercept_gradient, spec.totals)
-        body = self._without_intercept(W)
+        body = self.signed(self._without_intercept(W))
         gradient[: len(body)] += 2 * spec.penalties * body
-        return spec.penalties * _squares(body) + risk / spec.totals, gradient
+        return self.check_bounded(spec.penalties * self.squares(W) + risk / spec.totals), gradient
 
     def values_along(self, W: np.ndarray, columns: np.ndarray, scales: np.ndarray) -> np.ndarray:
         """Values at each multiple of W, a row for each of `scales`: half a sweep for all of them."""
@@ -120,8 +124,7 @@ class Objective:
             return (risks,)
 
         (risks,) = self.rows.reduce(block, self.features, n_columns=len(columns))
-        body = self._without_intercept(W)
-        return np.asarray(np.outer(scales**2, spec.penalties * _squares(body)) + risks / spec.totals)
+        return np.asarray(np.outer(scales**2, spec.penalties * self.squares(W)) + risks / spec.totals)
 
     def curvatures(self, W: np.ndarray) -> list[np.ndarray]:
         """Curvature of each loss at each row, as a share of the most that A allows, averaged over its columns.
@@ -194,9 +197,27 @@ class Objective:
         intercept = np.zeros(W.shape[1]) if self.mean is None else W[-1] - self.mean @ W[:-1]
         return dual, intercept.astype(dtype)
 
-    def from_values(self, values: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-        """W of the functions with these values at the landmarks, intercept included."""
-        body = self.basis.from_values(values - intercept)
+    def signed(self, body: np.ndarray) -> np.ndarray:
+        """S w, or w itself where there is no S; without the intercept's coordinate."""
+        return body if self.signs is None else self.signs[:, None] * body
+
+    def squares(self, W: np.ndarray) -> np.ndarray:
+        """wᵀSw of each column, or ‖w‖²; the intercept has no part in it."""
+        body = self._without_intercept(W)
+        return np.asarray(np.einsum("ij,ij->j", body, self.signed(body)))
+
+    def check_bounded(self, values: np.ndarray) -> np.ndarray:
+        """The values of F; raises where the negative part of the kernel outweighs the loss."""
+        if self.signs is not None and (values < 0).any():
+            raise ValueError(
+                "indefinite='krein': the objective falls below zero, since the loss grows too slowly to balance the "
+                "negative part of the kernel, and has no minimum to find. Use indefinite='flip', a higher C, or a loss "
+                "that grows with the square of the residual, such as 'least_squares'."
+            )
+        return values
+
+    def join_intercept(self, body: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """W of the functions p·w + intercept; without an intercept, that is no part of it."""
         if self.mean is None:
             return body
         return np.concatenate([body, (intercept + self.mean @ body)[None]])
@@ -213,8 +234,3 @@ def _curvature(loss: Loss, u: np.ndarray, counts: np.ndarray | None) -> np.ndarr
     share = weighted(shares, counts).mean(axis=1, dtype=np.float64)
     least = 1.0 if counts is None else counts.mean(axis=1, dtype=np.float64)
     return np.asarray(np.maximum(share, _LEAST_CURVATURE * least))
-
-
-def _squares(W: np.ndarray) -> np.ndarray:
-    """‖w‖² of each column."""
-    return np.asarray(np.einsum("ij,ij->j", W, W))

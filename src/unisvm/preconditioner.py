@@ -12,8 +12,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from unisvm.nystrom.column_map import ColumnMap
-from unisvm.nystrom.feature_map import FeatureMap
+from unisvm.nystrom.base import BaseFeatureMap
 from unisvm.nystrom.gram import Gram, Moments
 from unisvm.parallel import single_thread_if_small
 
@@ -163,7 +162,7 @@ class EigenBasis:
 
     Parameters
     ----------
-    feature_map : FeatureMap or ColumnMap
+    feature_map : BaseFeatureMap
     spectrum : Spectrum
         Of the features in the orthonormal basis of `feature_map`.
 
@@ -173,7 +172,7 @@ class EigenBasis:
         L⁻ᵀ V, which takes K(x, B) to the features in that basis.
     """
 
-    def __init__(self, feature_map: FeatureMap | ColumnMap, spectrum: Spectrum):
+    def __init__(self, feature_map: BaseFeatureMap, spectrum: Spectrum):
         assert spectrum.vectors is not None
         dtype = spectrum.vectors.dtype
         self.matrix = feature_map.to_dual(spectrum.vectors.astype(np.float64)).astype(dtype)

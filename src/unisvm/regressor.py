@@ -37,8 +37,11 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         The kernel, as in `UniSVMClassifier`.
     rank, rank_tol, landmarks
         Its approximation, as in `UniSVMClassifier`.
-    fit_intercept : bool, default=True
-        Whether to add an offset, which is not penalised. Without it the target is scaled but not shifted.
+    indefinite : {"flip", "clip", "krein", "raise"}, default="flip"
+        As in `UniSVMClassifier`.
+    fit_intercept : bool or "penalised", default=True
+        Whether to add an offset, which is not penalised, or is, as in `UniSVMClassifier`. If it is not True, the target
+        is scaled but not shifted.
     solver, tol, max_iter, warm_start, memory_limit, scratch_dir, checkpoint, n_jobs, verbose, random_state
         As in `UniSVMClassifier`.
 
@@ -51,7 +54,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         The robust scale of each target.
     target_centre_ : ndarray of shape (n_targets,)
         Its median; 0 without an intercept.
-    C_, C_scores_, landmarks_, landmark_vectors_, kernel_, rank_, trace_error_
+    C_, C_scores_, landmarks_, landmark_vectors_, kernel_, rank_, signature_, trace_error_
         As in `UniSVMClassifier`.
     objective_, stationarity_, n_iter_, n_sweeps_, history_
         As in `UniSVMClassifier`; the objective is that of the scaled target.
@@ -101,7 +104,8 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         return fit_estimator(self, X, y, sample_weight)
 
     def _target_encoder(self, n_features: int) -> TargetScaler:
-        return TargetScaler(self.fit_intercept)
+        # a penalised offset depends on where the targets' origin is
+        return TargetScaler(bool(self.fit_intercept) and self.fit_intercept != "penalised")
 
     def _validate(self, X, y):
         return check_rows_and_targets(self, X, y, multi_output=True, y_numeric=True)

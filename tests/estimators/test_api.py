@@ -22,6 +22,7 @@ SHARED_FIRST = {
     "rank": 1000,
     "rank_tol": 1e-3,
     "landmarks": "rpcholesky",
+    "indefinite": "flip",
     "fit_intercept": True,
 }
 SHARED_LAST = {

@@ -198,7 +198,7 @@ def test_labels_of_the_wrong_kind():
 PRECOMPUTED = {
     "not-square": (GRAM[:, :50], {}, ["square", "(60, 50)"]),
     "not-symmetric": (GRAM + np.triu(np.ones((60, 60)), 1), {}, ["symmetric"]),
-    "indefinite": (-GRAM, {}, ["positive semidefinite", "eigenvalue", "Clip"]),
+    "indefinite": (-GRAM, {"indefinite": "raise"}, ["positive semidefinite", "eigenvalue", "flip"]),
     "points": (GRAM, {"landmarks": X[:5]}, ["landmarks must", "row indices", "(5, 2)"]),
     "out-of-range": (GRAM, {"landmarks": [0, 60]}, ["andmark", "0 to 59", "60"]),
 }
@@ -329,5 +329,5 @@ def test_kernel_function_that_misbehaves():
         UniSVMClassifier(kernel=lambda A, B: A @ A.T, landmarks=[1, 2]).fit(X, y)
     with pytest.raises(ValueError, match="kernel function returned NaN"):
         UniSVMClassifier(kernel=lambda A, B: np.nan * (A @ B.T)).fit(X, y)
-    with pytest.warns(UserWarning, match="not positive semidefinite.*eigenvalue"):
-        UniSVMClassifier(kernel=lambda A, B: np.tanh(2 * A @ B.T - 1)).fit(X, y)
+    with pytest.raises(ValueError, match=r"not positive semidefinite.*eigenvalue"):
+        UniSVMClassifier(kernel=lambda A, B: np.tanh(2 * A @ B.T - 1), indefinite="raise").fit(X, y)

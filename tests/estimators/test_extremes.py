@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, UniSVMRegressorCV, losses
+from unisvm import FitWarning, UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, UniSVMRegressorCV, losses
 from unisvm.kernels import RBF
 
 rng = np.random.RandomState(0)
@@ -95,13 +95,13 @@ def test_one_row_far_away_costs_the_others_no_digits():
 def test_a_kernel_without_a_positive_diagonal_is_refused():
     with pytest.raises(ValueError, match="is zero on the rows of X"):
         UniSVMClassifier(kernel="poly").fit(np.zeros((3000, 4)), MANY_Y)
-    with pytest.raises(ValueError, match=r"k\(x, x\) = -1 for row \d+ of X"):
+    with pytest.warns(FitWarning, match=r"k\(x, z\) looks like a distance"):
         UniSVMClassifier(kernel=decreasing).fit(MANY, MANY_Y)
 
 
-def test_an_indefinite_kernel_is_told_of_with_more_rows_than_rank():
-    with pytest.warns(UserWarning, match="not positive semidefinite: .* is left of k"):
-        UniSVMClassifier(kernel="sigmoid").fit(MANY, MANY_Y)
+def test_an_indefinite_kernel_is_refused_with_more_rows_than_rank():
+    with pytest.raises(ValueError, match="not positive semidefinite: among 500 rows"):
+        UniSVMClassifier(kernel="sigmoid", indefinite="raise").fit(MANY, MANY_Y)
 
 
 def test_the_whole_of_a_precomputed_matrix_is_checked():

@@ -8,7 +8,8 @@ from scipy.linalg import solve_triangular
 import naive
 from nystrom.feature_cases import F64, KERNELS, every_dtype, every_kernel, feature_map, orthonormal
 from unisvm import UniSVMClassifier, kernels
-from unisvm.nystrom.feature_map import FeatureMap, Whitener, check_positive_semidefinite
+from unisvm.nystrom.feature_map import FeatureMap, Whitener
+from unisvm.nystrom.kernel_checks import check_positive_semidefinite, is_indefinite
 
 
 def difference_of_products(X, Z):
@@ -111,20 +112,14 @@ def test_indefinite_precomputed_matrix_is_refused(form):
     X, y = rng.randn(30, 4), rng.randint(2, size=30)
     K = difference_of_products(X, X)
     with pytest.raises(ValueError, match="not positive semidefinite"):
-        UniSVMClassifier(kernel="precomputed").fit(form(K), y)
-    with pytest.raises(ValueError, match="not positive semidefinite"):
-        FeatureMap(kernels.Precomputed(), np.arange(30), K, F64)
+        UniSVMClassifier(kernel="precomputed", indefinite="raise").fit(form(K), y)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_indefinite_function_is_warned_of():
+def test_indefinite_function_is_refused_on_request():
     rng = np.random.RandomState(0)
     X, y = rng.randn(30, 4), rng.randint(2, size=30)
-    with pytest.warns(UserWarning, match="not positive semidefinite"):
-        model = UniSVMClassifier(kernel=difference_of_products).fit(X, y)
-    assert np.isfinite(model.decision_function(X)).all()
-    with pytest.warns(UserWarning, match="not positive semidefinite"):
-        FeatureMap(kernels.Sigmoid(1.0, coef0=-1.0), X, kernels.Sigmoid(1.0, coef0=-1.0)(X, X), F64)
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        UniSVMClassifier(kernel=difference_of_products, indefinite="raise").fit(X, y)
 
 
 def test_positive_semidefinite_function_is_not_warned_of():
@@ -134,9 +129,11 @@ def test_positive_semidefinite_function_is_not_warned_of():
 
 
 def test_rounding_is_told_from_a_negative_eigenvalue():
-    check_positive_semidefinite(np.diag([1.0, -1e-7]), refuse=True)
+    check_positive_semidefinite(np.diag([1.0, -1e-7]))
+    assert not is_indefinite(np.diag([1.0, -1e-7]))
+    assert is_indefinite(np.diag([1.0, -1e-3]))
     with pytest.raises(ValueError, match=r"smallest eigenvalue is -0\.01"):
-        check_positive_semidefinite(np.diag([1.0, -0.01]), refuse=True)
+        check_positive_semidefinite(np.diag([1.0, -0.01]))
 
 
 def test_a_kernel_that_is_zero_on_all_landmarks():
@@ -148,4 +145,4 @@ def test_a_kernel_that_is_zero_on_all_landmarks():
 
 def test_the_extreme_eigenvalues_are_said():
     with pytest.raises(ValueError, match=r"among 3 rows its smallest eigenvalue is -0\.5, its largest 2\."):
-        check_positive_semidefinite(np.diag([1.0, -0.5, 2.0]), refuse=True)
+        check_positive_semidefinite(np.diag([1.0, -0.5, 2.0]))

@@ -95,7 +95,7 @@ class KernelComparator(KernelEstimator):
         K = kernel.against(every.kernel_points)(every.vectors)
         if not kernel.is_psd:
             # unlike landmarks, the whole matrix is used as it is: with negative eigenvalues there is no minimum
-            check_positive_semidefinite(K, refuse=True)
+            check_positive_semidefinite(K)
         return np.asarray(K)
 
     def _check_parameters(self) -> None:

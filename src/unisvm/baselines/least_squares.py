@@ -15,7 +15,7 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.utils import check_random_state
 
 from unisvm.baselines.base import BinaryKernelClassifier, KernelComparator, KernelRegressor
-from unisvm.nystrom.feature_map import FeatureMap
+from unisvm.bases import LandmarkBasis
 from unisvm.nystrom.landmarks import choose_landmarks
 from unisvm.targets import Attributes
 
@@ -103,8 +103,7 @@ class _LowRank(KernelComparator):
     def _solve(self, rows, kernel, targets, weights):
         rng = check_random_state(self.random_state)
         landmarks = choose_landmarks("pivoted_cholesky", rows, kernel, self.rank, self.rank_tol, rng)
-        points = landmarks.kernel_points
-        feature_map = FeatureMap(kernel, points, kernel.against(points)(landmarks.vectors), rows.dtype)
+        feature_map = LandmarkBasis.of(kernel, landmarks, rows.dtype).feature_map
         P = feature_map.from_values(feature_map.block(rows.X).T).T
         gram = (P.T * weights) @ P
         gram[np.diag_indices_from(gram)] += 1 / (2 * self.C)

@@ -189,8 +189,8 @@ class DaskRows:
         """Features of all rows, which stay where the rows are: Dask writes to disk what its workers cannot hold."""
         return BlockFeatures(self._blocks, np.diff(self._starts), block, rank)
 
-    def sparse_features(self) -> BlockFeatures:
-        return BlockFeatures(self._blocks, np.diff(self._starts), None, self.n_features)
+    def sparse_features(self, *, with_ones: bool = False) -> BlockFeatures:
+        return BlockFeatures(self._blocks, np.diff(self._starts), None, self.n_features + with_ones)
 
     def reduce(
         self,
@@ -292,7 +292,9 @@ def _chosen(store: MemoryRows, part: Opaque, indices: np.ndarray):
 
 def _build(store: MemoryRows, block: Opaque, width: int) -> BuiltBlock:
     made_by = block.content
-    return BuiltBlock(store, store.sparse_features() if made_by is None else store.build(made_by, width))
+    if made_by is None:
+        return BuiltBlock(store, store.sparse_features(with_ones=width > store.n_features))
+    return BuiltBlock(store, store.build(made_by, width))
 
 
 def _reduce(built: BuiltBlock, block: Opaque, n_columns: int, n_sums: int | None, read_once: bool) -> list[np.ndarray]:

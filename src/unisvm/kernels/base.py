@@ -23,8 +23,6 @@ Block = Callable[..., np.ndarray]
 class Kernel(BaseEstimator):
     """Base class of the kernels."""
 
-    #: whether a matrix that is not positive semidefinite is refused, rather than its negative part left out
-    refuses_indefinite: bool = False
     #: whether a point is the index of a column of a given kernel matrix, rather than a row
     points_are_indices: bool = False
     #: whether columns of larger scale count for more

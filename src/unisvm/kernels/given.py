@@ -25,7 +25,6 @@ class Precomputed(Kernel):
     """
 
     is_psd = False
-    refuses_indefinite = True
     points_are_indices = True
 
     def __call__(self, X, Z):

@@ -197,6 +197,11 @@ def read_axes(search: BaseSearch) -> Axes:
     Cs, kernels = read_Cs(search.Cs, *search._C_range), read_kernels(search.kernel, search.gammas)
     axes = Axes(given, losses, Cs, kernels, read_gammas(search.gammas))
     one_of("search", search.search, SEARCHES)
+    if search.indefinite == "krein":
+        raise ValueError(
+            "indefinite='krein' is for the estimators of one C: at a low C the objective has no minimum. Use 'flip' or "
+            "'clip' in a search."
+        )
     for name in search._switches:
         if not isinstance(getattr(search, name), bool | np.bool_):
             raise ValueError(f"{name} must be True or False, got {getattr(search, name)!r}.")

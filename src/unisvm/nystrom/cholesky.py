@@ -60,7 +60,6 @@ class PartialCholesky:
         # below this a pivot is rounding error
         self._largest = float(diagonal.max())
         self.floor = 10 * np.finfo(rows.dtype).eps * self._largest
-        self._is_indefinite = False
         self.residual = np.where(diagonal > self.floor, diagonal, 0.0)
         self.weights = weights
         self.pivots: list[int] = []
@@ -110,8 +109,7 @@ class PartialCholesky:
         self._factor[len(self.pivots) : len(self.pivots) + count] = new[:count]
         self.pivots.extend(positions[independent[:count]].tolist())
         self.residual -= squares[:count].sum(axis=0, dtype=np.float64)
-        if not self._is_indefinite:
-            self._is_indefinite = check_remainder(self._kernel, self.residual, self._largest)
+        check_remainder(self._kernel, self.residual, self._largest)
         self.residual[self.residual < self.floor] = 0.0
         self.residual[self.pivots] = 0.0
         return len(met) > 0 or count == room

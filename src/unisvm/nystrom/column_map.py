@@ -33,8 +33,7 @@ class ColumnMap:
         they are.
     """
 
-    #: the features leave out nothing of the kernel
-    is_exact = True
+    has_landmarks = False
 
     def __init__(self, kernel: Kernel, centre: np.ndarray):
         self.kernel = kernel
@@ -57,6 +56,29 @@ class ColumnMap:
         """x − c for a block of dense rows, in `out` if it is given."""
         return np.asarray(np.subtract(X, self.centre, out=out))
 
+    @property
+    def signature(self) -> tuple[int, int]:
+        """Numbers of positive and of negative eigenvalues of the kernel."""
+        return self.rank, 0
+
+    @property
+    def signs(self) -> np.ndarray:
+        """Sign of each feature in the kernel: 1."""
+        return np.ones(self.rank)
+
+    @property
+    def landmark_features(self) -> None:
+        """None: there are no landmarks."""
+        return None
+
+    def diagonal(self, rows: RowStore, indices: np.ndarray, features: Any) -> np.ndarray:
+        """‖x − c‖² of rows of the store with these features."""
+        return squared_lengths(features)
+
+    def trace_error(self, rows: RowStore, matrix: np.ndarray, trace: Callable[[], float]) -> float:
+        """0: nothing is left out."""
+        return 0.0
+
     def to_dual(self, W: np.ndarray) -> np.ndarray:
         """Coefficients of the columns: w itself."""
         return W
@@ -64,6 +86,9 @@ class ColumnMap:
     def from_values(self, values: np.ndarray) -> np.ndarray:
         """A gradient in w, from that in the coefficients of the columns: itself."""
         return values
+
+    #: the coefficients w of a function: themselves
+    of_function = from_values
 
     def whitener(self, dtype: np.dtype, rank: int | None = None) -> Callable[[np.ndarray], np.ndarray]:
         """Function that brings features to an orthonormal basis, where they are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,12 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from unisvm.kernels import Kernel
-from unisvm.nystrom.kernel_checks import check_finite, check_positive_semidefinite
+from unisvm.nystrom.kernel_checks import check_finite
 from unisvm.parallel import blas_threads, single_thread_if_small
 from unisvm.rows import RowStore
 
 # Pivots of K(B, B) below this share of its largest entry are not told from rounding error in the features.
-_LEAST_PIVOT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-13}
+LEAST_PIVOT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-13}
 # rows and columns that are whitened at a time
 _WHITENED_ROWS, _PANEL = 512, 128
 
@@ -46,8 +47,6 @@ class FeatureMap:
 
     def __init__(self, kernel: Kernel, points: Any, matrix: np.ndarray, dtype: np.dtype):
         check_finite(kernel, matrix)
-        if not kernel.is_psd:
-            check_positive_semidefinite(matrix, refuse=kernel.refuses_indefinite)
         largest = matrix.diagonal().max(initial=0.0)
         if largest <= 0:
             raise ValueError(
@@ -60,7 +59,7 @@ class FeatureMap:
             lengths = np.sqrt(np.where(matrix.diagonal() > 0, matrix.diagonal(), 1))
             matrix /= np.outer(lengths, lengths)
             largest = 1.0
-        least = max(_LEAST_PIVOT[dtype], len(matrix) * np.finfo(np.float64).eps)
+        least = max(LEAST_PIVOT[dtype], len(matrix) * np.finfo(np.float64).eps)
         # the transpose is the same matrix in the order of LAPACK, which needs no copy then
         with single_thread_if_small(len(matrix) ** 3 / 6):
             factor, pivots, rank, _ = dpstrf(matrix.T, tol=least * largest, lower=1, overwrite_a=1)
@@ -71,11 +70,15 @@ class FeatureMap:
             factor *= lengths[kept, None]
         self._set(kernel, points, kept, factor)
 
+    def state(self) -> dict[str, np.ndarray]:
+        """The feature map as arrays, but for the kernel and the points."""
+        return {"kept": self.kept, "factor": self.factor}
+
     @classmethod
-    def from_factor(cls, kernel: Kernel, points: Any, kept: np.ndarray, factor: np.ndarray) -> FeatureMap:
-        """Feature map with these of the points and this factor L."""
+    def from_state(cls, kernel: Kernel, points: Any, state: dict[str, np.ndarray]) -> FeatureMap:
+        """Inverse of `state`, for all points; without a factor, the map has none."""
         feature_map = cls.__new__(cls)
-        feature_map._set(kernel, points, kept, factor)
+        feature_map._set(kernel, points, state["kept"], state.get("factor", np.empty((0, 0))))
         return feature_map
 
     def _set(self, kernel: Kernel, points: Any, kept: np.ndarray, factor: np.ndarray) -> None:
@@ -89,8 +92,27 @@ class FeatureMap:
     def rank(self) -> int:
         return len(self.kept)
 
-    #: features leave out a part of the kernel, and there are never too many for matrices of their moments
-    is_exact = is_wide = False
+    has_landmarks = True
+    #: there are never too many features for matrices of their moments
+    is_wide = False
+
+    def trace_error(self, rows: RowStore, matrix: np.ndarray, trace: Callable[[], float]) -> float:
+        """1 − tr(matrix)/trace, the share of the kernel's trace that is not in the features.
+
+        Parameters
+        ----------
+        rows : RowStore
+        matrix : ndarray
+            Second moments of the features of some rows.
+        trace : callable
+            Returns the mean of k(x, x) over the same rows.
+        """
+        whole = trace()
+        return max(float(1 - np.trace(matrix) / whole), 0.0) if whole > 0 else 0.0
+
+    def diagonal(self, rows: RowStore, indices: np.ndarray, features: Any) -> np.ndarray:
+        """k(x, x) of rows of the store."""
+        return rows.diagonal(self.kernel, indices)
 
     def build(self, rows: RowStore, room: float = np.inf) -> Any:
         """Features of all rows of a store; they do not stay in memory if they take more than `room` bytes."""
@@ -100,16 +122,31 @@ class FeatureMap:
         """L⁻¹ for rows of features of this precision, or its leading block, for the first `rank` landmarks."""
         return Whitener(self.factor[:rank, :rank], dtype)
 
+    @property
+    def landmark_features(self) -> np.ndarray:
+        """Features of the landmarks, K(B, B) L⁻ᵀ = L."""
+        return self.factor
+
+    @property
+    def signature(self) -> tuple[int, int]:
+        """Numbers of positive and of negative eigenvalues of the approximated kernel matrix."""
+        return self.rank, 0
+
+    @property
+    def signs(self) -> np.ndarray:
+        """Sign of each feature in the kernel: 1."""
+        return np.ones(self.rank)
+
     def to_dual(self, W: np.ndarray) -> np.ndarray:
         """Dual coefficients α = L⁻ᵀ w."""
         return np.asarray(solve_triangular(self.factor, W, lower=True, trans="T", check_finite=False))
 
     def from_values(self, values: np.ndarray) -> np.ndarray:
-        """L⁻¹ v: the coefficients w of the function with values v at the landmarks.
-
-        It also turns a gradient in α into the gradient in w.
-        """
+        """L⁻¹ v: the features of rows with k(x, B) = v, and a gradient in w from that in α."""
         return np.asarray(solve_triangular(self.factor, values, lower=True, check_finite=False))
+
+    #: the coefficients w of the function with values v at the landmarks
+    of_function = from_values
 
 
 class Whitener:

@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from unisvm.memory_budget import PER_THREAD_GRAM_LIMIT, per_thread_gram_bytes
-from unisvm.nystrom.column_map import ColumnMap, dense
-from unisvm.nystrom.feature_map import FeatureMap
+from unisvm.nystrom.base import BaseFeatureMap
+from unisvm.nystrom.column_map import dense
 from unisvm.parallel import in_threads, run, threads_for
 from unisvm.rows import MemoryRows, RowStore
 
@@ -116,7 +116,7 @@ def is_subsample(n_sampled: int, n_rows: int) -> bool:
 
 def second_moments(
     rows: RowStore,
-    feature_map: FeatureMap | ColumnMap,
+    feature_map: BaseFeatureMap,
     features: Any,
     rng: np.random.RandomState,
     landmarks: np.ndarray | None,
@@ -130,7 +130,7 @@ def second_moments(
     Parameters
     ----------
     rows : RowStore
-    feature_map : FeatureMap or ColumnMap
+    feature_map : BaseFeatureMap
     features
         Built from it by the store.
     rng : RandomState
@@ -143,7 +143,7 @@ def second_moments(
     keep_sample : bool
         The moments must be those of a sample whose rows are at hand.
     """
-    if isinstance(feature_map, ColumnMap) and feature_map.is_wide and not exact:
+    if feature_map.is_wide and not exact:
         return diagonal_gram(rows, feature_map, features)
     m, r = rows.n_rows, feature_map.rank
     n_sampled = sample_size(m, r)
@@ -153,7 +153,7 @@ def second_moments(
     return sampled_gram(rows, feature_map, features, n_sampled, rng, landmarks)
 
 
-def gram_of_all(rows: RowStore, feature_map: FeatureMap | ColumnMap, features: Any) -> Gram:
+def gram_of_all(rows: RowStore, feature_map: BaseFeatureMap, features: Any) -> Gram:
     """Moments over all rows."""
     whiten = feature_map.whitener(rows.dtype)
 
@@ -170,11 +170,12 @@ def gram_of_all(rows: RowStore, feature_map: FeatureMap | ColumnMap, features: A
 
     matrix, sums = rows.reduce(block, features, n_sums=feature_map.rank**2)
     total = rows.total_weight
-    trace_error = 0.0 if feature_map.is_exact else _trace_error(matrix, rows.trace(feature_map.kernel))
-    return Gram(sums / total, matrix / total, trace_error, np.empty(0, dtype=np.intp), np.empty(0))
+    matrix /= total
+    trace_error = feature_map.trace_error(rows, matrix, lambda: rows.trace(feature_map.kernel) / total)
+    return Gram(sums / total, matrix, trace_error, np.empty(0, dtype=np.intp), np.empty(0))
 
 
-def diagonal_gram(rows: RowStore, feature_map: ColumnMap, features: Any) -> Gram:
+def diagonal_gram(rows: RowStore, feature_map: BaseFeatureMap, features: Any) -> Gram:
     """The diagonal of the moments over all rows, of features that are columns."""
 
     def block(values: Any, targets: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, ...]:
@@ -189,7 +190,7 @@ def diagonal_gram(rows: RowStore, feature_map: ColumnMap, features: Any) -> Gram
 
 def sampled_gram(
     rows: RowStore,
-    feature_map: FeatureMap | ColumnMap,
+    feature_map: BaseFeatureMap,
     features: Any,
     n_rows: int,
     rng: np.random.RandomState,
@@ -211,15 +212,15 @@ def sampled_gram(
     sample = read_sample(rows, feature_map, features, indices, weights, 0 if landmarks is None else len(landmarks))
     total = weights.sum()
     matrix, sums = weighted_moments(sample.features, weights / total)
-    trace_error = 0.0
-    if not feature_map.is_exact:
-        trace_error = _trace_error(matrix, weights @ rows.diagonal(feature_map.kernel, indices) / total)
+    trace_error = feature_map.trace_error(
+        rows, matrix, lambda: float(weights @ rows.diagonal(feature_map.kernel, indices) / total)
+    )
     return Gram(sums, matrix, trace_error, indices, weights, sample)
 
 
 def read_sample(
     rows: RowStore,
-    feature_map: FeatureMap | ColumnMap,
+    feature_map: BaseFeatureMap,
     features: Any,
     indices: np.ndarray,
     weights: np.ndarray,
@@ -232,9 +233,8 @@ def read_sample(
     whiten = feature_map.whitener(values.dtype)
     others = values[n_landmarks:]
     in_threads(lambda part: whiten(others[part]), len(others), others.size * feature_map.rank)
-    if n_landmarks and isinstance(feature_map, FeatureMap):
-        # K(B, B) L⁻ᵀ
-        values[:n_landmarks] = feature_map.factor
+    if n_landmarks:
+        values[:n_landmarks] = feature_map.landmark_features
     return Sample(subset, values)
 
 
@@ -316,8 +316,3 @@ class _Summation(NamedTuple):
             run([partial(add, *each, block) for each in zip(bands, products, strict=True)], n_threads)
             sums += np.dot(block.T, roots)
         return matrix, sums
-
-
-def _trace_error(matrix: np.ndarray, trace: float) -> float:
-    """1 − tr(Gram)/trace, the share of the kernel's trace that is not in the features."""
-    return max(float(1 - np.trace(matrix) / trace), 0.0) if trace > 0 else 0.0

@@ -16,6 +16,8 @@ from unisvm._checks import one_of
 from unisvm.kernels import Kernel
 from unisvm.kernels.base import as_rows
 from unisvm.nystrom.cholesky import PartialCholesky
+from unisvm.nystrom.indefinite import looks_indefinite, pivots_of_square
+from unisvm.nystrom.kernel_checks import NotPositiveSemidefiniteError
 from unisvm.parallel import blas_threads
 from unisvm.rows import RowStore
 
@@ -238,21 +240,28 @@ def _is_rule(landmarks: Any) -> bool:
 
 
 def choose_landmarks(
-    landmarks: Any, rows: RowStore, kernel: Kernel, rank: int, tol: float, rng: np.random.RandomState
+    landmarks: Any,
+    rows: RowStore,
+    kernel: Kernel,
+    rank: int,
+    tol: float,
+    rng: np.random.RandomState,
+    indefinite: str = "raise",
 ) -> Landmarks:
     """Landmarks by the rule of that name, by a rule object, or as an array gives them.
 
-    When there are no more rows than `rank`, all of them are landmarks by any of the named rules.
+    When there are no more rows than `rank`, all of them are landmarks by any of the named rules. `indefinite` is as in
+    `UniSVMClassifier`.
     """
     if not _is_rule(landmarks):
         return Landmarks.from_array(landmarks, rows, kernel)
     if isinstance(landmarks, str) and rank >= rows.n_rows:
         return Landmarks.from_store(rows, kernel, np.arange(rows.n_rows))
-    rule = RULES[landmarks] if isinstance(landmarks, str) else landmarks
     rank = min(rank, rows.n_rows)
-    # threads of BLAS would spin on between its many small products
-    with blas_threads(1):
-        chosen = rule.choose(rows, kernel, rank, tol, rng)
+    if isinstance(landmarks, str):
+        chosen = _choose_by_name(landmarks, rows, kernel, rank, tol, rng, refuse=indefinite == "raise")
+    else:
+        chosen = _choose_by_rule(landmarks, rows, kernel, rank, tol, rng)
     if isinstance(landmarks, str):
         if len(chosen) == 0:
             raise ValueError(
@@ -269,9 +278,39 @@ def choose_landmarks(
         return Landmarks.from_store(rows, kernel, _check_indices(chosen, rows.n_rows))
     except ValueError as error:
         raise ValueError(
-            f"{type(rule).__name__}.choose must return distinct store indices from 0 to {rows.n_rows - 1} or points "
-            f"(2-D): {error}"
+            f"{type(landmarks).__name__}.choose must return distinct store indices from 0 to {rows.n_rows - 1} or "
+            f"points (2-D): {error}"
         ) from error
+
+
+def _choose_by_name(
+    name: str,
+    rows: RowStore,
+    kernel: Kernel,
+    rank: int,
+    tol: float,
+    rng: np.random.RandomState,
+    *,
+    refuse: bool,
+) -> np.ndarray:
+    """Store indices of landmarks by the rule of that name, or by K² if K is not positive semidefinite."""
+    if not looks_indefinite(rows, kernel, refuse=refuse):
+        try:
+            return _choose_by_rule(RULES[name], rows, kernel, rank, tol, rng)
+        except NotPositiveSemidefiniteError:
+            if refuse:
+                raise
+    if name == "uniform":
+        return rows.draw(rank, rng)
+    return pivots_of_square(rows, kernel, rank, tol, rng)
+
+
+def _choose_by_rule(
+    rule: LandmarkRule, rows: RowStore, kernel: Kernel, rank: int, tol: float, rng: np.random.RandomState
+) -> np.ndarray:
+    # threads of BLAS would spin on between its many small products
+    with blas_threads(1):
+        return rule.choose(rows, kernel, rank, tol, rng)
 
 
 def _check_indices(indices: np.ndarray, n_rows: int) -> np.ndarray:

@@ -86,8 +86,11 @@ class RowStore(Protocol):
         Features that take more than `room` bytes do not stay in memory.
         """
 
-    def sparse_features(self) -> Any:
-        """Sparse rows themselves as features: `block` of `reduce` and `map_rows` is given CSR matrices."""
+    def sparse_features(self, *, with_ones: bool = False) -> Any:
+        """Sparse rows themselves as features: `block` of `reduce` and `map_rows` is given CSR matrices.
+
+        With `with_ones`, a column of ones comes before those of X.
+        """
 
     def reduce(
         self,

@@ -185,8 +185,11 @@ class MemoryRows:
         self._visit(fill, max(rank, self._read_width(0)), n_columns=rank, n_sums=1)
         return features
 
-    def sparse_features(self) -> Any:
-        return self.X if self._order is None else take_rows(self.X, self._order)
+    def sparse_features(self, *, with_ones: bool = False) -> Any:
+        features = self.X if self._order is None else take_rows(self.X, self._order)
+        if not with_ones:
+            return features
+        return sparse.hstack([np.ones((self.n_rows, 1), self.dtype), features], format="csr", dtype=self.dtype)
 
     def transform(self, features: Any, matrix: np.ndarray) -> bool:
         if not isinstance(features, np.ndarray):

@@ -35,8 +35,8 @@ _MOST_ROUNDING = 100
 # share by which a constant that was computed by another formula may fall below the loss's own
 _ROUNDING_OF_A = 1e-12
 
-#: maps a working response to weights w and intercepts b
-Fit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+#: maps a working response, and what is added to Pᵀ times it, to weights w and intercepts b
+Fit = Callable[[np.ndarray, np.ndarray | float], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,9 @@ class DCA:
 class Algorithm1(Iteration):
     """w⁺ = argmin over w of λm/A ‖w‖² + Σ s (t − f)² for the working response t = f + σψ'(r)/(2A) at w.
 
+    A regulariser λ wᵀSw is λ‖w‖² less 2λ‖w₋‖², whose slope at w is taken in place of it, as that of the concave part of
+    the loss is: 2(λm/A) w₋ is added to Pᵀt. The matrix is the same.
+
     Attributes
     ----------
     w, b : ndarray of shape (rank, n_active) and (n_active,)
@@ -135,10 +138,12 @@ class Algorithm1(Iteration):
             self._P[part] = objective.basis.from_values(dense(objective.features[part]).T.astype(np.float64)).T
         self._weights = rows.ordered_weights[:, None]
         self._mean = objective.mean
-        ridge = self._penalty * self._total / self._A
+        self._ridge = ridge = self._penalty * self._total / self._A
+        if objective.signs is not None and solver.form != "sparse":
+            raise ValueError(f"indefinite='krein' needs DCA(form='sparse'), got form={solver.form!r}.")
         self._fit = FORMS[solver.form](self._P, self._weights, ridge, objective.mean is not None)
         if start.weights is None:
-            self.w, self.b = self._fit(self._targets)
+            self.w, self.b = self._fit(self._targets, 0.0)
         else:
             self.weights = start.weights
         super().__init__(objective, majoriser, self.weights, n_sweeps=1)
@@ -177,8 +182,10 @@ class Algorithm1(Iteration):
         # a row counts for nothing in pairs that do not have its class
         weights = self._weights * np.abs(y) if self._is_pairs else np.broadcast_to(self._weights, u.shape)
         risk = np.einsum("ij,ij->j", weights, loss.value(u), dtype=np.float64)
-        value = self._penalty * np.einsum("ij,ij->j", w, w) + risk / self._total
-        self.next_w, self.next_b = self._fit(f + response)
+        value = self.objective.check_bounded(
+            self._penalty * np.einsum("ij,ij->j", w, self.objective.signed(w)) + risk / self._total
+        )
+        self.next_w, self.next_b = self._fit(f + response, self._ridge * (w - self.objective.signed(w)))
         step = self._join_intercept(w, b) - self._join_intercept(self.next_w, self.next_b)
         reached = {"w": w, "b": b, "value": value, "stationarity": relative_decrease(self._gradient(step), value)}
         self.rose = ~(value <= self.value * (1 + _MOST_ROUNDING * np.finfo(P.dtype).eps))
@@ -231,8 +238,8 @@ def _sparse(P: np.ndarray, s: np.ndarray, ridge: float, intercept: bool) -> Fit:
         M = np.block([[M, sums[:, None]], [sums[None], np.sum(s, dtype=np.float64)]])
     factor = _factorise(M)
 
-    def fit(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        right = weighted.T @ t
+    def fit(t: np.ndarray, added: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+        right = weighted.T @ t + added
         if not intercept:
             return cho_solve(factor, right.astype(np.float64), check_finite=False), np.zeros(t.shape[1])
         of_ones = (s * t).sum(axis=0, dtype=np.float64)
@@ -246,7 +253,7 @@ def _dense(P: np.ndarray, solve: Callable[[np.ndarray], np.ndarray], intercept: 
     """From dense coefficients α = Q(t − b), where Q = (PPᵀ + ridge S⁻¹)⁻¹ and b makes them sum to zero."""
     towards_one = solve(np.ones((len(P), 1), dtype=P.dtype))
 
-    def fit(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def fit(t: np.ndarray, added: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
         alpha = solve(t)
         b = alpha.sum(axis=0) / towards_one.sum() if intercept else np.zeros(t.shape[1])
         return (P.T @ (alpha - towards_one * b)).astype(np.float64), b.astype(np.float64)

@@ -1,0 +1,65 @@
+"""Kernels that are not positive semidefinite: whether the rows show it, and landmarks for them.
+
+Pivoted Cholesky factorisations of K end where its diagonal is used up, wherever that is. K² has the same eigenvectors,
+with the squares of the eigenvalues, and is positive semidefinite.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.lapack import dpstrf
+
+from unisvm.kernels import Kernel
+from unisvm.nystrom.kernel_checks import check_finite, check_positive_semidefinite, is_indefinite
+from unisvm.parallel import blas_threads, single_thread_if_small
+from unisvm.rows import RowStore
+
+# rows that are looked at to find out, before landmarks are chosen
+_CHECKED_ROWS = 500
+# rows that pivots are chosen from: so many a landmark, and at least so many; K² takes the cube of it
+_CANDIDATES_A_LANDMARK, _FEWEST_CANDIDATES = 2, 2000
+
+
+def kernel_between(rows: RowStore, kernel: Kernel, indices: np.ndarray) -> np.ndarray:
+    """K between the rows at these store indices, in double precision and symmetric to the last bit."""
+    vectors = rows.take(indices).astype(np.float64)
+    with single_thread_if_small(len(indices) ** 2 * rows.n_features):
+        K = kernel.against(indices if kernel.points_are_indices else vectors)(vectors)
+    K = np.asarray(K, dtype=np.float64)
+    return (K + K.T) / 2
+
+
+def looks_indefinite(rows: RowStore, kernel: Kernel, *, refuse: bool) -> bool:
+    """Whether K between a few hundred rows clearly has negative eigenvalues, which `refuse` makes an error."""
+    if kernel.is_psd:
+        return False
+    K = kernel_between(rows, kernel, evenly_spaced(rows, _CHECKED_ROWS))
+    check_finite(kernel, K)
+    if refuse:
+        check_positive_semidefinite(K)
+    return is_indefinite(K)
+
+
+def evenly_spaced(rows: RowStore, n: int) -> np.ndarray:
+    """Store indices of at most so many rows, evenly spaced."""
+    return np.unique(np.linspace(0, rows.n_rows - 1, min(n, rows.n_rows)).astype(int))
+
+
+def pivots_of_square(rows: RowStore, kernel: Kernel, rank: int, tol: float, rng: np.random.RandomState) -> np.ndarray:
+    """Store indices of landmarks: pivots of K² on a sample of the rows, greedily by its diagonal.
+
+    No more of them than leave out the share tol² of its trace, which is the sum of the squared eigenvalues of K.
+    """
+    n_candidates = max(_CANDIDATES_A_LANDMARK * rank, _FEWEST_CANDIDATES)
+    candidates, weights = rows.weighted_subsample(n_candidates, rng)
+    K = kernel_between(rows, kernel, candidates)
+    check_finite(kernel, K)
+    roots = np.sqrt(weights / weights.max())
+    K *= np.outer(roots, roots)
+    with blas_threads(rows.n_threads):
+        factor, pivots, found, _ = dpstrf((K @ K).T, lower=1, overwrite_a=1)
+    trace = float(np.einsum("ij,ij->", K, K))
+    found = max(min(found, rank), 1)
+    left = trace - np.cumsum(np.einsum("ij,ij->j", *2 * (np.tril(factor)[:, :found],)))
+    enough = np.flatnonzero(left <= tol**2 * trace)
+    return np.asarray(candidates[pivots[: enough[0] + 1 if len(enough) else found] - 1])
