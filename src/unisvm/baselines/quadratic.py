@@ -5,7 +5,7 @@ the matrix of the free variables, those strictly between their bounds; the dual 
 
     Φ(β) = ½ βᵀQβ + Σ φ_i(c_i − (Qβ)_i),   φ_i(v) = max over a in [lower_i, upper_i] of a v − ½ d_i a²,
 
-is convex and piecewise quadratic, so that with exact line searches on Φ a finite number of steps leads to the minimiser.
+is convex and piecewise quadratic, so that with exact line searches on Φ a few steps lead to the minimiser.
 Where d is zero, or too small for a factorisation, the proximal point method supplies it: d is ε there and c is c + εα
 of the last solution, with a smaller and smaller ε, until the conditions of optimality of the program itself hold.
 """
