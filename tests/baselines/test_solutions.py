@@ -67,19 +67,19 @@ def test_box_program_equals_bounded_least_squares(seed):
     A, b = rng.randn(60, 40), rng.randn(60)
     lower = rng.uniform(-0.3, 0.0, size=40)
     upper = np.where(rng.uniform(size=40) < 0.3, np.inf, rng.uniform(0.0, 0.3, size=40))
-    program = BoxProgram(A.T @ A, A.T @ b)
+    program = BoxProgram(A.T @ A)
     expected = lsq_linear(A, b, (lower, upper), method="bvls", tol=1e-14).x
-    np.testing.assert_allclose(program.solve(lower, upper), expected, atol=1e-7)
+    np.testing.assert_allclose(program.solve(A.T @ b, lower, upper), expected, atol=1e-7)
     # other bounds, the same matrix
     expected = lsq_linear(A, b, (2 * lower, upper), method="bvls", tol=1e-14).x
-    np.testing.assert_allclose(program.solve(2 * lower, upper), expected, atol=1e-7)
+    np.testing.assert_allclose(program.solve(A.T @ b, 2 * lower, upper), expected, atol=1e-7)
 
 
 def test_box_program_of_a_singular_matrix():
     A = np.random.RandomState(0).randn(5, 30)
     lower, upper = np.zeros(30), np.full(30, 0.05)
-    program = BoxProgram(A.T @ A, np.ones(30))
-    alpha = program.solve(lower, upper)
+    program = BoxProgram(A.T @ A)
+    alpha = program.solve(np.ones(30), lower, upper)
     slope = A.T @ (A @ alpha) - 1
     assert np.abs(slope[(alpha > 1e-7) & (alpha < 0.05 - 1e-7)]).max(initial=0) < 1e-6
     assert slope[alpha <= 1e-7].min(initial=0) > -1e-6

@@ -1,7 +1,8 @@
 """The systems that the paper compares with, as estimators with a full kernel, or landmarks, and no intercept.
 
-Classifiers are binary, and regressors take targets in their own units. Those that solve a quadratic program need the
-extra ``baselines``. LibSVM, which has an intercept, is scikit-learn's `SVC` and `SVR` with C = 1/(2λm).
+Classifiers are binary, and regressors take targets in their own units. The extra ``baselines`` has a further solver for
+quadratic programs that are badly conditioned. LibSVM, which has an intercept, is scikit-learn's `SVC` and `SVR` with
+C = 1/(2λm).
 """
 
 from unisvm.baselines.epsilon_insensitive import SVR

@@ -45,19 +45,19 @@ class SVR(KernelRegressor):
     """
 
     # the matrices of the program have twice the rows and columns
-    _further_matrices = 16
+    _further_matrices = 8
 
     C: float = 1.0
     _: KW_ONLY
     epsilon: float = 0.1
 
     def _coefficients(self, K, y, weights):
-        # in a unit of y in which the solver's tolerances, which are absolute, mean something
         unit = np.abs(y).max() or 1.0
         y, epsilon, most = y / unit, self.epsilon / unit, self.C * weights / unit
         if epsilon == 0:
             # only the difference of β and β̂ is determined then
-            return unit * BoxProgram(K, y).solve(-most, most), {}
-        program = BoxProgram(np.block([[K, -K], [-K, K]]), np.concatenate([y, -y]) - epsilon)
-        above, below = np.split(program.solve(np.zeros(2 * len(y)), np.tile(most, 2)), 2)
+            return unit * BoxProgram(K).solve(y, -most, most), {}
+        program = BoxProgram(np.block([[K, -K], [-K, K]]))
+        c = np.concatenate([y, -y]) - epsilon
+        above, below = np.split(program.solve(c, np.zeros(len(c)), np.tile(most, 2)), 2)
         return unit * (above - below), {}

@@ -18,31 +18,43 @@ from unisvm.baselines.base import BinaryKernelClassifier
 from unisvm.baselines.quadratic import BoxProgram
 
 
-def hinge_program(Q: np.ndarray) -> BoxProgram:
-    """The L1SVM's dual, ½ αᵀQα − Σ α_i, to be solved within 0 ≤ α ≤ C s."""
-    return BoxProgram(Q, np.ones(len(Q)))
+def signed(K: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Q_ij = y_i y_j K_ij, in memory of its own."""
+    Q = y[:, None] * K
+    Q *= y
+    return Q
 
 
-def solve_squared_hinge(Q: np.ndarray, C: float, weights: np.ndarray, excess: np.ndarray | None = None) -> np.ndarray:
+def solve_hinge(program: BoxProgram, most: np.ndarray, beyond: np.ndarray | None = None) -> np.ndarray:
+    """α of the weighted L1SVM, the minimiser of ½ αᵀQα − Σ α_i within 0 ≤ α ≤ `most`.
+
+    Where `beyond` is true, the slope 1 is taken off that of the loss: there, −`most` ≤ α ≤ 0.
+    """
+    beyond = np.zeros(len(most), dtype=bool) if beyond is None else beyond
+    return program.solve(np.ones(len(most)), np.where(beyond, -most, 0.0), np.where(beyond, 0.0, most))
+
+
+def solve_squared_hinge(
+    program: BoxProgram, C: float, weights: np.ndarray, excess: np.ndarray | None = None
+) -> np.ndarray:
     """α of the weighted L2SVM, the minimiser of ½ αᵀQα + Σ α_i²/(4C s_i) − Σ α_i over α ≥ 0.
 
     Parameters
     ----------
-    Q : ndarray of shape (n, n)
+    program : BoxProgram
+        Of Q.
     C : float
     weights : ndarray of shape (n,)
+        s. A row of weight 0 has no part in the program, and α = 0.
     excess : ndarray of shape (n,), optional
         u_i ≥ 0 whose slopes 2u_i are taken off those of the losses: α_i = 2C s_i (max(1 − y f, 0) − u_i), at least
         −2C s_i u_i.
     """
-    excess = np.zeros(len(Q)) if excess is None else excess
-    ridge = 1 / (2 * C * weights)
-    # units in which the diagonal is 1: a row of tiny weight has a huge ridge
-    unit = 1 / np.sqrt(Q.diagonal() + ridge)
-    scaled = unit[:, None] * Q * unit
-    scaled[np.diag_indices_from(scaled)] += unit * ridge * unit
-    program = BoxProgram(scaled, unit * (1 - excess))
-    return unit * program.solve(-excess / (ridge * unit), np.full(len(Q), np.inf))
+    excess = np.zeros(len(weights)) if excess is None else excess
+    counts = weights > 0
+    ridge = 1 / (2 * C * np.where(counts, weights, 1.0))
+    lower = np.where(counts, -excess / ridge, 0.0)
+    return program.solve(1 - excess, lower, np.where(counts, np.inf, 0.0), ridge)
 
 
 @dataclass(eq=False, repr=False)
@@ -76,13 +88,12 @@ class L1SVM(BinaryKernelClassifier):
     1.0
     """
 
-    _further_matrices = 4
+    _further_matrices = 2
 
     C: float = 1.0
 
     def _coefficients(self, K, y, weights):
-        program = hinge_program(np.outer(y, y) * K)
-        return y * program.solve(np.zeros(len(y)), self.C * weights), {}
+        return y * solve_hinge(BoxProgram(signed(K, y)), self.C * weights), {}
 
 
 @dataclass(eq=False, repr=False)
@@ -114,9 +125,9 @@ class L2SVM(BinaryKernelClassifier):
     1.0
     """
 
-    _further_matrices = 7
+    _further_matrices = 2
 
     C: float = 1.0
 
     def _coefficients(self, K, y, weights):
-        return y * solve_squared_hinge(np.outer(y, y) * K, self.C, weights), {}
+        return y * solve_squared_hinge(BoxProgram(signed(K, y)), self.C, weights), {}

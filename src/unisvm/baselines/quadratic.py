@@ -1,91 +1,165 @@
-"""Quadratic programs with bounds: min ½ αᵀQα − cᵀα with lower ≤ α ≤ upper, by an interior-point solver."""
+"""Quadratic programs with bounds, min ½ αᵀ(Q + diag(d))α − cᵀα with lower ≤ α ≤ upper, by a semismooth Newton method.
+
+For d > 0 the minimiser is α = clip((c − Qα)/d, lower, upper). Newton's method for that equation solves one system with
+the matrix of the free variables, those strictly between their bounds; the dual of the program,
+
+    Φ(β) = ½ βᵀQβ + Σ φ_i(c_i − (Qβ)_i),   φ_i(v) = max over a in [lower_i, upper_i] of a v − ½ d_i a²,
+
+is convex and piecewise quadratic, so that with exact line searches on Φ a finite number of steps leads to the minimiser.
+Where d is zero, or too small for a factorisation, the proximal point method supplies it: d is ε there and c is c + εα
+of the last solution, with a smaller and smaller ε, until the conditions of optimality of the program itself hold.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import brentq
 
-# a coefficient this close to a bound, in units of the distance of the bounds or of the largest coefficient, is at it
-_AT_BOUND = 1e-6
-_POLISHING_STEPS = 10
+from unisvm.baselines.interior_point import solve_by_interior_point
+
+_EPS = np.finfo(np.float64).eps
+# rows within this distance of the margin, in units of c, are free in the first program of a sequence
+_FIRST_BAND = 0.1
+# and in that of a program that starts from the solution of a similar one
+_NEXT_BAND = 1e-3
+_SHRINKAGE = 0.1
+# least ε, in units of the largest diagonal element of Q
+_LEAST_DAMPING = 1e-12
+_MOST_PROXIMAL_STEPS, _MOST_NEWTON_STEPS, _MOST_IN_VAIN = 60, 1000, 8
+# a step that is hardly more than rounding errors, in units of the solution
+_ROUNDING = 1e-10
+# slope at the end of a step that makes it a whole one, in units of that at its beginning
+_WHOLE_STEP = 1e-10
+# slopes of a solved system, in units of the rounding errors of a product with Q
+_NOISE_OF_SOLUTION = 100
+# slopes that are zero in exact arithmetic, in units of c; beyond the second one the interior-point code is tried
+_TOLERANCE, _REFUSED = 1e-13, 1e-5
 
 
 class BoxProgram:
-    """Programs that share Q and c and differ in their bounds.
+    """Programs that share Q. Each starts from the solution of the one before.
 
     Parameters
     ----------
     Q : ndarray of shape (n, n)
-        Positive semidefinite.
-    c : ndarray of shape (n,)
+        Symmetric and positive semidefinite.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (n,)
+        The last solution.
     """
 
-    def __init__(self, Q: np.ndarray, c: np.ndarray):
-        self._piqp = _require_piqp()
-        self.Q, self.c = Q, c
-        self._solver: Any = None
-        self._unit = 1.0
+    def __init__(self, Q: np.ndarray):
+        self.Q = Q
+        self.alpha = np.zeros(len(Q))
+        self._unit = float(Q.diagonal().max(initial=0.0)) or 1.0
+        self._is_first = True
 
-    def solve(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """The minimiser, to about the precision of the machine."""
-        if self._solver is None:
-            bounds = np.abs([lower, upper])
-            # the solver's tolerance is absolute
-            self._unit = min(bounds.max(where=np.isfinite(bounds), initial=0.0), 1.0) or 1.0
-            self._solver = self._piqp.DenseSolver()
-            self._solver.settings.eps_abs = 1e-10
-            self._solver.settings.eps_rel = 1e-10
-            self._solver.setup(self._unit * self.Q, -self.c, x_l=lower / self._unit, x_u=upper / self._unit)
-        else:
-            # only the bounds are new: the matrix is neither copied nor scaled again
-            self._solver.update(x_l=lower / self._unit, x_u=upper / self._unit)
-        status = self._solver.solve()
-        if status not in (self._piqp.PIQP_SOLVED, self._piqp.PIQP_MAX_ITER_REACHED):
-            raise RuntimeError(f"The quadratic program could not be solved: {status}.")
-        return self._polished(np.clip(self._unit * np.asarray(self._solver.result.x), lower, upper), lower, upper)
+    def solve(self, c: np.ndarray, lower: np.ndarray, upper: np.ndarray, ridge: np.ndarray | None = None) -> np.ndarray:
+        """The minimiser, to about the precision of the machine.
 
-    def _polished(self, alpha: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """A solution near `alpha` to the precision of the machine, by guessing which bounds hold.
-
-        An interior-point solution touches its bounds only nearly, so that every row would be a support vector.
+        Parameters
+        ----------
+        c, lower, upper : ndarray of shape (n,)
+            `lower` is finite, `upper` may be infinite. A variable whose bounds are equal has no part in the program.
+        ridge : ndarray of shape (n,), optional
+            d ≥ 0, zero by default.
         """
-        scale = np.where(np.isfinite(upper), upper - lower, np.abs(alpha).max(initial=0.0))
-        slope = self.Q @ alpha - self.c
-        low = (alpha - lower <= _AT_BOUND * scale) & (slope > 0)
-        high = (upper - alpha <= _AT_BOUND * scale) & (slope < 0)
-        for _ in range(_POLISHING_STEPS):
-            free = ~(low | high)
-            trial = np.where(low, lower, np.where(high, upper, alpha))
+        ridge = np.zeros(len(c)) if ridge is None else ridge
+        size, width = float(np.abs(c).max(initial=0.0)) or 1.0, float((upper - lower).max(initial=0.0))
+        least = _LEAST_DAMPING * self._unit
+        damping = max((_FIRST_BAND if self._is_first else _NEXT_BAND) * size / width, least) if width else least
+        self._is_first = False
+        best, smallest, since = np.clip(self.alpha, lower, upper), np.inf, 0
+        self.alpha = best
+        for _ in range(_MOST_PROXIMAL_STEPS):
+            d = np.maximum(ridge, damping)
             try:
-                # the oldest SciPy refuses a system without unknowns
-                if free.any():
-                    factor = cho_factor(self.Q[np.ix_(free, free)], lower=True, check_finite=False)
-                    trial[free] += cho_solve(factor, (self.c - self.Q @ trial)[free], check_finite=False)
+                alpha = self._newton(c + (d - ridge) * self.alpha, lower, upper, d)
             except LinAlgError:
-                return alpha
-            # variables that crossed a bound are held there; those that a bound holds back are released
-            slope = self.Q @ trial - self.c
-            wrong = (low & (slope < 0)) | (high & (slope > 0))
-            below, above = trial < lower, trial > upper
-            if not (wrong.any() or below.any() or above.any()):
-                # values would not tell: their rounding errors exceed the difference if the bounds are far apart
-                return min(trial, alpha, key=lambda point: self._error(point, lower, upper))
-            low, high = (low | below) & ~wrong, (high | above) & ~wrong
-        return alpha
+                damping *= 100
+                continue
+            self.alpha = alpha
+            slope = self.Q @ alpha + ridge * alpha - c
+            violation = _violation(alpha, slope, lower, upper)
+            best, since = (alpha, 0) if violation < smallest else (best, since + 1)
+            smallest = min(violation, smallest)
+            noise = _EPS * self._unit * np.abs(alpha).sum()
+            # without damping, a further round would only repeat the last step
+            enough = max(_TOLERANCE * size, noise if (d > ridge).any() else _NOISE_OF_SOLUTION * noise)
+            if smallest <= enough or since == _MOST_IN_VAIN:
+                break
+            damping = max(_SHRINKAGE * damping, least)
+        if not smallest <= _REFUSED * size:
+            best = solve_by_interior_point(self.Q + np.diag(ridge), c, lower, upper)
+        self.alpha = best
+        return best
 
-    def _error(self, alpha: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
-        """Largest change that a projected gradient step of length one makes: 0 at the minimiser."""
-        step = np.clip(alpha - (self.Q @ alpha - self.c), lower, upper) - alpha
-        return float(np.abs(step).max(initial=0.0))
+    def _newton(self, c: np.ndarray, lower: np.ndarray, upper: np.ndarray, d: np.ndarray) -> np.ndarray:
+        """The minimiser for this d > 0, from the last solution."""
+        beta = self.alpha
+        product = self.Q @ beta
+        settled = None
+        for _ in range(_MOST_NEWTON_STEPS):
+            target = (c - product) / d
+            low, high = target <= lower, target >= upper
+            piece = low + 2 * high
+            # the last step was a whole one and ended in the piece that it was made for: β is the minimiser of it
+            if settled is not None and np.array_equal(piece, settled):
+                break
+            goal = self._minimiser_of_piece(beta, product, c, d, np.clip(target, lower, upper), ~(low | high))
+            step = goal - beta
+            if np.abs(step).max() <= _ROUNDING * np.abs(goal).max():
+                beta = goal
+                break
+            change = self._times(step)
+            length = _line_search(beta, step, product, change, c, d, lower, upper)
+            if length == 0:
+                break
+            beta = goal if length == 1 else beta + length * step
+            product = product + length * change
+            settled = piece if length == 1 else None
+        return np.clip(beta, lower, upper)
+
+    def _minimiser_of_piece(self, beta, product, c, d, held, free) -> np.ndarray:
+        """Minimiser over the free variables, with the others held."""
+        goal = held.copy()
+        chosen = np.flatnonzero(free)
+        if len(chosen):
+            moved = held - beta
+            moved[chosen] = -beta[chosen]
+            right = (c - product)[chosen] - self._times(moved, chosen)
+            # the transpose is in the order of LAPACK, which then needs no copy
+            matrix = self.Q[np.ix_(chosen, chosen)].T
+            matrix[np.diag_indices_from(matrix)] += d[chosen]
+            factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
+            goal[chosen] = cho_solve(factor, right, check_finite=False)
+        return goal
+
+    def _times(self, vector: np.ndarray, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """These rows of Q times a vector, by the columns where it is not zero if they are few."""
+        used = np.flatnonzero(vector)
+        if 4 * len(used) > len(vector):
+            return (self.Q @ vector)[rows]
+        return vector[used] @ self.Q[used][:, rows]
 
 
-def _require_piqp():
-    try:
-        import piqp
-    except ImportError as error:
-        raise ImportError(
-            "This comparator solves quadratic programs with piqp. Install it with: pip install 'unisvm[baselines]'"
-        ) from error
-    return piqp
+def _line_search(beta, step, product, change, c, d, lower, upper) -> float:
+    """Length in [0, 1] at which Φ(β + length · step) is least; 0 where rounding leaves no descent."""
+
+    def slope(length: float) -> float:
+        alpha = np.clip((c - product - length * change) / d, lower, upper)
+        return float((beta + length * step - alpha) @ change)
+
+    first, last = slope(0.0), slope(1.0)
+    if last <= _WHOLE_STEP * abs(first):
+        return 1.0
+    return float(brentq(slope, 0.0, 1.0, xtol=1e-12)) if first < 0 else 0.0
+
+
+def _violation(alpha: np.ndarray, slope: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
+    """Largest slope that a variable could follow downhill: 0 at the minimiser."""
+    descent = np.where(alpha > lower, np.maximum(slope, 0), 0) + np.where(alpha < upper, np.maximum(-slope, 0), 0)
+    return float(descent.max(initial=0.0))

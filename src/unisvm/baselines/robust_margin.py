@@ -7,7 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from unisvm.baselines.base import BinaryKernelClassifier
-from unisvm.baselines.margin import hinge_program, solve_squared_hinge
+from unisvm.baselines.margin import signed, solve_hinge, solve_squared_hinge
+from unisvm.baselines.quadratic import BoxProgram
 
 # a row whose loss has so little slope left changes nothing in the function
 _NEGLIGIBLE = 1e-12
@@ -17,7 +18,7 @@ _NEGLIGIBLE = 1e-12
 class _RobustSVM(BinaryKernelClassifier):
     """A comparator with a bounded loss: at most `max_iter` quadratic programs, one after the other."""
 
-    _further_matrices = 9
+    _further_matrices = 2
 
     a: float = 2.0
     _: KW_ONLY
@@ -63,17 +64,14 @@ class RampSVM(_RobustSVM):
     1.0
     """
 
-    _further_matrices = 4
-
     def _coefficients(self, K, y, weights):
-        Q = np.outer(y, y) * K
-        program = hinge_program(Q)
+        program = BoxProgram(signed(K, y))
         most = self.C * weights
         beyond = np.zeros(len(y), dtype=bool)
         objective: list[float] = []
         while True:
-            alpha = program.solve(np.where(beyond, -most, 0.0), np.where(beyond, 0.0, most))
-            margin = Q @ alpha
+            alpha = solve_hinge(program, most, beyond)
+            margin = program.Q @ alpha
             u = 1 - margin
             ramp = np.minimum(np.maximum(u, 0), self.a)
             objective.append(float(alpha @ margin / (2 * self.C) + weights @ ramp) / weights.sum())
@@ -135,12 +133,12 @@ class RobustL2SVM(_RobustSVM):
     max_iter: int = 500
 
     def _coefficients(self, K, y, weights):
-        Q = np.outer(y, y) * K
+        program = BoxProgram(signed(K, y))
         excess = np.zeros(len(y))
         objective: list[float] = []
         while True:
-            alpha = solve_squared_hinge(Q, self.C, weights, excess)
-            margin = Q @ alpha
+            alpha = solve_squared_hinge(program, self.C, weights, excess)
+            margin = program.Q @ alpha
             u = np.maximum(1 - margin, 0)
             loss = weights @ np.minimum(u * u, self.a)
             objective.append(float(alpha @ margin / (2 * self.C) + loss) / weights.sum())
@@ -188,15 +186,14 @@ class MultiStageSVM(_RobustSVM):
     """
 
     def _coefficients(self, K, y, weights):
-        Q = np.outer(y, y) * K
-        kept = np.arange(len(y))
+        program = BoxProgram(signed(K, y))
+        kept = np.ones(len(y), dtype=bool)
         sizes: list[int] = []
         while True:
-            alpha = np.zeros(len(y))
-            alpha[kept] = solve_squared_hinge(Q[np.ix_(kept, kept)], self.C, weights[kept])
-            sizes.append(len(kept))
-            believed = kept[1 - Q[kept] @ alpha <= np.sqrt(self.a)]
-            if len(believed) in (0, len(kept)):
+            alpha = solve_squared_hinge(program, self.C, np.where(kept, weights, 0.0))
+            sizes.append(int(kept.sum()))
+            believed = kept & (1 - program.Q @ alpha <= np.sqrt(self.a))
+            if not believed.any() or np.array_equal(believed, kept):
                 break
             if len(sizes) == self.max_iter:
                 self._warn_unfinished("while rows were still left out")
@@ -250,15 +247,14 @@ class ReweightedL2SVM(_RobustSVM):
     tol: float = 1e-4
 
     def _coefficients(self, K, y, weights):
-        Q = np.outer(y, y) * K
+        program = BoxProgram(signed(K, y))
         counts = np.ones(len(y))
         objective: list[float] = []
         while True:
             # a row whose weight has vanished has no part in the program
-            kept = np.flatnonzero(counts > _NEGLIGIBLE)
-            alpha = np.zeros(len(y))
-            alpha[kept] = solve_squared_hinge(Q[np.ix_(kept, kept)], self.C, (weights * counts)[kept])
-            margin = Q @ alpha
+            counted = np.where(counts > _NEGLIGIBLE, weights * counts, 0.0)
+            alpha = solve_squared_hinge(program, self.C, counted)
+            margin = program.Q @ alpha
             counts = np.exp(-(np.maximum(1 - margin, 0) ** 2) / self.a)
             loss = weights @ (self.a * (1 - counts))
             objective.append(float(alpha @ margin / (2 * self.C) + loss) / weights.sum())
