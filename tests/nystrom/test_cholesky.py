@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.linalg.lapack import dpstrf
 
 import naive
 from unisvm import kernels
@@ -87,3 +88,40 @@ def test_a_negative_remainder_is_told_of_when_the_first_pivots_leave_none(store)
     assert not cholesky.add(np.array([0]), 0.0)
     with pytest.raises(ValueError, match="not positive semidefinite"):
         cholesky.add(np.array([1]), 0.0)
+
+
+@pytest.mark.parametrize("n_rows", [90, 3000])
+@pytest.mark.parametrize("gamma", [0.05, 2.0])
+def test_greedy_pivots_are_those_of_lapack(store, n_rows, gamma):
+    # LAPACK takes the largest of the whole diagonal at each pivot; weights that differ leave no ties
+    rng = np.random.RandomState(0)
+    X, scales = rng.randn(n_rows, 3), rng.uniform(0.5, 1.5, n_rows)
+    K = kernels.RBF(gamma)(X, X) * np.outer(scales, scales)
+    cholesky = PartialCholesky(kernels.Precomputed(), store(K), np.arange(n_rows), np.ones(n_rows), 60, sampled=False)
+    blocks = []
+    while len(cholesky.pivots) < 60:
+        blocks.append(cholesky.greedy_pivots())
+        if cholesky.add(blocks[-1], 0.0):
+            break
+    _, pivots, rank, _ = dpstrf(K, lower=1)
+    assert rank >= 60
+    assert cholesky.pivots == (pivots[:60] - 1).tolist()
+    # most are found together
+    assert len(blocks) < 30
+
+
+def test_the_first_of_equal_residuals_is_the_pivot(store):
+    X = np.repeat(np.arange(600.0)[:, None], 2, axis=0)
+    cholesky = PartialCholesky(kernels.RBF(50.0), store(X), np.arange(1200), np.ones(1200), 1200, sampled=False)
+    while not cholesky.add(cholesky.greedy_pivots(), 0.0):
+        if cholesky.residual.max() == 0:
+            break
+    assert cholesky.pivots == np.arange(0, 1200, 2).tolist()
+
+
+def test_blocks_end_where_the_rank_does(store):
+    X = np.random.RandomState(0).randn(700, 3)
+    cholesky = PartialCholesky(kernels.RBF(5.0), store(X), np.arange(700), np.ones(700), 7, sampled=False)
+    assert len(cholesky.greedy_pivots()) <= 7
+    assert cholesky.add(np.arange(20), 0.0)
+    assert cholesky.pivots == list(range(7))

@@ -16,6 +16,11 @@ from unisvm.rows import RowStore
 
 # so many new entries of the factor are worth sharing out
 _WORTH_THREADS = 20_000
+# candidates whose new entries stay in cache until they are finished
+_BLOCK_ROWS = 4096
+# greedy pivots are looked for among one candidate in so many, and at least so many; ijcnn1, rank 1000, takes a fifth of
+# the time of one pivot after another, shuttle half of it (benchmarks/greedy_pivots.py)
+_CANDIDATES_A_LEADER, _FEWEST_LEADERS = 32, 500
 
 
 class PartialCholesky:
@@ -82,6 +87,32 @@ class PartialCholesky:
             K *= self._inverse_lengths[rows, None] * self._inverse_lengths[pivots]
         return K
 
+    def greedy_pivots(self) -> np.ndarray:
+        """Positions of the next pivots by the largest residual, one or more, in their order.
+
+        Those with the largest residuals are eliminated among themselves for as long as none of the others, whose
+        residuals can only fall, can be larger: one after the other, these are the pivots of the whole matrix.
+        """
+        n_leaders = max(len(self.residual) // _CANDIDATES_A_LEADER, _FEWEST_LEADERS)
+        leaders, bound = _largest(self.residual, n_leaders)
+        left = self.residual[leaders]
+        before = self._factor[: len(self.pivots), leaders]
+        most = len(self._factor) - len(self.pivots)
+        columns = np.empty((min(most, len(leaders)), len(leaders)), dtype=self._factor.dtype)
+        chosen: list[int] = []
+        while len(chosen) < len(columns):
+            pivot = int(np.argmax(left))
+            if chosen and (left[pivot] <= self.floor or left[pivot] < bound):
+                break
+            column = self._kernel_matrix(leaders, leaders[[pivot]])[:, 0]
+            column -= before[:, pivot] @ before
+            column -= columns[: len(chosen), pivot] @ columns[: len(chosen)]
+            columns[len(chosen)] = column / np.sqrt(left[pivot])
+            left -= columns[len(chosen)] ** 2
+            left[pivot] = 0
+            chosen.append(pivot)
+        return np.asarray(leaders[chosen])
+
     def add(self, positions: np.ndarray, tol: float, rng: np.random.RandomState | None = None) -> bool:
         """Add pivots in this order, but those that are already spanned; True when full or when `tol` is met.
 
@@ -98,15 +129,15 @@ class PartialCholesky:
         )
         if len(independent) == 0:
             return False
+        room = len(self._factor) - len(self.pivots)
+        independent, factor = independent[:room], factor[:room, :room]
         new = self._new_rows(positions[independent], factor)
         squares = new**2
         trace = float(self.weights @ self.residual)
         left = trace - np.cumsum(squares @ self.weights)
         check_finite(self._kernel, left)
         met = np.flatnonzero(left <= tol * self._trace * self._share_of_others(positions[independent]))
-        room = len(self._factor) - len(self.pivots)
-        count = min(len(new), room, met[0] + 1 if len(met) else len(new))
-        self._factor[len(self.pivots) : len(self.pivots) + count] = new[:count]
+        count = met[0] + 1 if len(met) else len(new)
         self.pivots.extend(positions[independent[:count]].tolist())
         self.residual -= squares[:count].sum(axis=0, dtype=np.float64)
         check_remainder(self._kernel, self.residual, self._largest)
@@ -122,20 +153,22 @@ class PartialCholesky:
         return np.asarray(np.maximum(1 - taken / self.weights.sum(), 0.0))
 
     def _new_rows(self, pivots: np.ndarray, factor: np.ndarray) -> np.ndarray:
-        """Rows that these pivots add to F; `factor` is the Cholesky factor of K − F Fᵀ between them."""
-        before = self._factor[: len(self.pivots)]
-        between = np.ascontiguousarray(before[:, pivots].T)
-        new = np.empty((len(pivots), len(self.weights)), dtype=self._factor.dtype)
+        """Rows that these pivots add to F, in their place; `factor` is the Cholesky factor of K − F Fᵀ between them."""
+        n_before = len(self.pivots)
+        before, new = self._factor[:n_before], self._factor[n_before : n_before + len(pivots)]
+        between = np.ascontiguousarray(before[:, pivots])
         inverse = np.linalg.inv(factor).astype(new.dtype)
 
-        def fill(part: slice) -> None:
-            left = self._kernel_matrix(part, pivots).T
-            left -= between @ before[:, part]
-            np.matmul(inverse, left, out=new[:, part])
+        def fill(first: int, last: int) -> None:
+            for low in range(first, last, _BLOCK_ROWS):
+                part = slice(low, min(low + _BLOCK_ROWS, last))
+                left = self._kernel_matrix(part, pivots)
+                left -= before[:, part].T @ between
+                np.matmul(inverse, left.T, out=new[:, part])
 
         n_parts = self._n_threads if new.size > _WORTH_THREADS else 1
         bounds = np.linspace(0, new.shape[1], n_parts + 1).astype(int).tolist()
-        run([partial(fill, slice(*ends)) for ends in pairwise(bounds)], n_parts)
+        run([partial(fill, *ends) for ends in pairwise(bounds)], n_parts)
         return new
 
     def _eliminate(
@@ -156,3 +189,14 @@ class PartialCholesky:
                 kept.append(i)
         rows = np.asarray(kept, dtype=np.intp)
         return rows, columns[: len(kept), rows].T
+
+
+def _largest(values: np.ndarray, n: int) -> tuple[np.ndarray, float]:
+    """Positions of the n largest values, in rising order and earlier ones where they are equal; the largest other."""
+    if n >= len(values):
+        return np.arange(len(values)), -np.inf
+    threshold = np.partition(values, -n)[-n]
+    larger, equal = np.flatnonzero(values > threshold), np.flatnonzero(values == threshold)
+    taken = n - len(larger)
+    bound = threshold if len(equal) > taken else values[values < threshold].max()
+    return np.sort(np.concatenate([larger, equal[:taken]])), float(bound)

@@ -100,8 +100,8 @@ class PivotedCholesky:
         weights = rows.take_weights(candidates)
         cholesky = PartialCholesky(kernel, rows, candidates, weights, rank, sampled=False)
         while cholesky.residual.max() > 0:
-            pivot = np.argmax(cholesky.residual)
-            if cholesky.add(np.array([pivot]), tol):
+            pivots = cholesky.greedy_pivots()
+            if cholesky.add(pivots, tol):
                 break
         return candidates[cholesky.pivots]
 
