@@ -1,8 +1,9 @@
 """The paper's figure of training time and accuracy on xor of growing size with a tenth of the labels flipped.
 
-Run: PYTHONPATH=benchmarks python -m paper.figure_robust_sizes [--sizes 400 1000 ...] [--limit-size 4000] [--trials 10]
-The comparators that solve quadratic programs hold about four m × m matrices and take minutes at m = 10,000. They are
-left out beyond --limit-size; --programs selects some of them.
+Run: PYTHONPATH=benchmarks python -m paper.figure_robust_sizes [--sizes 400 1000 ...] [--trials 10] [--large-trials 3]
+Without options it is the whole figure, in about half an hour. Every system has the same seeds. One that would take more
+than --limit-seconds for a fit, as the cube of the number of rows predicts from its last size, is left out, and its cell
+says so.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from paper import xor
-from paper.common import Results, markdown, options, write_section
-from paper.figures import SOLVER_NAMES, fit, mean_and_deviation, seeds_of, values
+from paper.common import SOLVERS, Results, markdown, options, write_section
+from paper.figures import counted, fit, mean_and_deviation, median_seconds, medians_of_seconds, values
+from paper.findings import answers
+from paper.robust_sizes_findings import CLEAN, FLIPPED, findings, our_name
 
 ITEM = "figure_robust_sizes"
 SIZES = [400, 1000, 2000, 4000, 7000, 10_000]
-CLEAN, FLIPPED = "LibSVM without outliers", "LibSVM"
+#: beyond this, --large-trials applies
+MANY_ROWS = 2000
 STYLES = {
     CLEAN: ("black", "--", "o"),
     FLIPPED: ("black", "-", "o"),
@@ -30,63 +34,96 @@ STYLES = {
     "re-weighted L2SVM": ("tab:brown", "-", "s"),
 }
 OUR_COLOURS = ("tab:blue", "tab:red", "tab:purple", "tab:cyan")
+OUR_LINES = {"lbfgs": ("-", "^"), "dca": (":", "v")}
 
 
-def systems(solver: str) -> dict[str, Callable[[int], Any]]:
+def systems() -> dict[str, Callable[[int], Any]]:
     """Builders of every system by name, for so many rows; UniSVM has a tenth as many landmarks."""
-    found: dict[str, Callable[[int], Any]] = {CLEAN: xor.l1svm, FLIPPED: xor.l1svm}
+    found: dict[str, Callable[[int], Any]] = {CLEAN: xor.libsvm, FLIPPED: xor.libsvm}
     for name, make_model in xor.ROBUST_PROGRAMS.items():
         found[name] = lambda m, make_model=make_model: make_model(xor.A, **xor.settings(m))
-    for name, loss in xor.ROBUST_LOSSES.items():
-        found[our_name(name, solver)] = lambda m, loss=loss: xor.unisvm(loss, m, m // 10, solver)
+    for solver in SOLVERS:
+        for name, loss in xor.ROBUST_LOSSES.items():
+            found[our_name(name, solver)] = lambda m, loss=loss, solver=solver: xor.unisvm(loss, m, m // 10, solver)
     return found
 
 
-def our_name(loss: str, solver: str) -> str:
-    return f"UniSVM, {loss}, {SOLVER_NAMES[solver]}"
+class Measurements:
+    """What was measured, by size: in each size every system with the same seeds."""
+
+    def __init__(self, results: Results):
+        self.results = results
+        keys = [key.split("/") for key in results.measured]
+        self.sizes = sorted({int(size) for system, size, _ in keys if system in systems()})
+        self.seeds = {m: self._common_seeds(m) for m in self.sizes}
+
+    def is_over(self, system: str, m: int) -> bool:
+        """Whether the system was left out for its time."""
+        return any("over" in value for value in self._trials(system, m).values())
+
+    def has(self, system: str, m: int) -> bool:
+        return bool(self.seeds[m]) and not self.is_over(system, m) and bool(self._trials(system, m))
+
+    def numbers(self, system: str, m: int, name: str) -> np.ndarray:
+        """One figure, a number for each trial."""
+        return values(self.results, f"{system}/{m}/", self.seeds[m], name)
+
+    def _trials(self, system: str, m: int) -> dict[int, dict[str, Any]]:
+        prefix = f"{system}/{m}/"
+        return {
+            int(key.removeprefix(prefix)): value
+            for key, value in self.results.measured.items()
+            if key.startswith(prefix)
+        }
+
+    def _common_seeds(self, m: int) -> list[int]:
+        present = [set(self._trials(system, m)) for system in systems() if not self.is_over(system, m)]
+        return sorted(set.intersection(*(seeds for seeds in present if seeds)))
 
 
-def measure(system: str, solver: str, m: int, seed: int) -> dict[str, float]:
+def measure(results: Results, limit: float, system: str, m: int, seed: int) -> dict[str, float]:
+    """Seconds and accuracy, or the limit that a fit would exceed."""
+    earlier = Measurements(results)
+    smaller = [size for size in earlier.sizes if size < m and earlier.has(system, size)]
+    if smaller:
+        last = max(smaller)
+        if np.median(earlier.numbers(system, last, "seconds")) * (m / last) ** 3 > limit:
+            return {"over": limit}
     X, y, _, X_test, y_test = xor.make(m, seed, 0.0 if system == CLEAN else xor.SHARE_FLIPPED)
-    model = systems(solver)[system](m)
+    model = systems()[system](m)
     seconds = fit(model, X, y)
     return {"seconds": seconds, "accuracy": xor.accuracy(model, X_test, y_test)}
 
 
 def jobs(
-    solver: str, sizes: list[int], limit: int, programs: list[str], seeds: range
+    results: Results, limit: float, sizes: list[int], first: int, trials: int, large_trials: int
 ) -> Iterator[tuple[str, Callable]]:
     # small sizes first, so that an interrupted run has complete sizes
     for m in sorted(sizes):
-        for seed in seeds:
-            for system in systems(solver):
-                if system not in xor.ROBUST_PROGRAMS or (m <= limit and system in programs):
-                    yield f"{system}/{m}/{seed}", partial(measure, system, solver, m, seed)
+        count = trials if m <= MANY_ROWS else min(trials, large_trials)
+        for seed in range(first, first + count):
+            for system in systems():
+                yield f"{system}/{m}/{seed}", partial(measure, results, limit, system, m, seed)
 
 
-def curve(results: Results, system: str, name: str) -> dict[int, np.ndarray]:
-    """One figure by size."""
-    sizes = sorted({int(key.split("/")[1]) for key in results.measured if key.startswith(f"{system}/")})
-    return {m: values(results, f"{system}/{m}/", seeds_of(results, [f"{system}/{m}/"]), name) for m in sizes}
-
-
-def picture(results: Results, solver: str, file: Path) -> None:
-    figure, axes = plt.subplots(1, 2, figsize=(13, 5.6), layout="constrained")
+def picture(measured: Measurements, file: Path) -> None:
+    figure, axes = plt.subplots(1, 2, figsize=(13, 6.2), layout="constrained")
     styles = dict(STYLES)
-    styles |= {
-        our_name(loss, solver): (colour, "-", "^") for loss, colour in zip(xor.ROBUST_LOSSES, OUR_COLOURS, strict=True)
-    }
+    for solver, (line, marker) in OUR_LINES.items():
+        styles |= {
+            our_name(loss, solver): (colour, line, marker)
+            for loss, colour in zip(xor.ROBUST_LOSSES, OUR_COLOURS, strict=True)
+        }
     for system, (colour, line, marker) in styles.items():
-        for ax, name in zip(axes, ("accuracy", "seconds"), strict=True):
-            found = curve(results, system, name)
-            means = [numbers.mean() for numbers in found.values()]
-            ax.plot(list(found), means, line, color=colour, marker=marker, markersize=4, label=system)
+        sizes = [m for m in measured.sizes if measured.has(system, m)]
+        for ax, name, middle in zip(axes, ("accuracy", "seconds"), (np.mean, np.median), strict=True):
+            heights = [middle(measured.numbers(system, m, name)) for m in sizes]
+            ax.plot(sizes, heights, line, color=colour, marker=marker, markersize=4, label=system)
     axes[0].set(title="(a) test accuracy, %", xlabel="training rows", xscale="log")
     axes[1].set(title="(b) training seconds", xlabel="training rows", xscale="log", yscale="log")
-    sizes = sorted({m for system in styles for m in curve(results, system, "seconds")})
     for ax in axes:
         ax.minorticks_off()
-        ax.set_xticks(sizes, [f"{m:,}" for m in sizes])
+        ax.set_xticks(measured.sizes, [f"{m:,}" for m in measured.sizes])
         ax.grid(alpha=0.3)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
@@ -94,83 +131,62 @@ def picture(results: Results, solver: str, file: Path) -> None:
     plt.close(figure)
 
 
-def table(results: Results, solver: str, name: str, digits: int) -> str:
-    curves = {system: curve(results, system, name) for system in systems(solver)}
-    sizes = sorted({m for found in curves.values() for m in found})
-    rows = [
-        [system, *(mean_and_deviation(found[m], digits) if m in found else "" for m in sizes)]
-        for system, found in curves.items()
-    ]
-    return markdown(["", *(f"m = {m:,}" for m in sizes)], rows)
+def table(measured: Measurements, write: Callable[[str, int], str]) -> str:
+    """A row for each system; `write` is told the system and the size of a cell."""
+
+    def cell(system: str, m: int) -> str:
+        if measured.has(system, m):
+            return write(system, m)
+        if not measured.is_over(system, m):
+            return "not measured"
+        limit = next(value["over"] for key, value in measured.results.measured.items() if f"{system}/{m}/" in key)
+        return f"over {limit / 60:.3g} min"
+
+    header = ["", *(f"m = {m:,}, {counted(len(measured.seeds[m]), 'trial')}" for m in measured.sizes)]
+    return markdown(header, [[system, *(cell(system, m) for m in measured.sizes)] for system in systems()])
 
 
-def findings(results: Results, solver: str) -> list[str]:
-    """Sentences on the paper's findings, with our measurements."""
-    accuracy, seconds = (
-        {
-            system: {m: float(numbers.mean()) for m, numbers in curve(results, system, name).items()}
-            for system in systems(solver)
-        }
-        for name in ("accuracy", "seconds")
-    )
-    ours = [our_name(loss, solver) for loss in xor.ROBUST_LOSSES]
-    # an interrupted run may have left a size incomplete
-    whole = sorted(set.intersection(*(set(seconds[system]) for system in (CLEAN, FLIPPED, *ours))))
-    robust = {m: [system for system in (*xor.ROBUST_PROGRAMS, *ours) if m in seconds[system]] for m in whole}
-    cells = [(system, m) for m in whole for system in robust[m]]
-    better = sum(accuracy[system][m] > accuracy[FLIPPED][m] for system, m in cells)
-    lost = np.mean([accuracy[CLEAN][m] - accuracy[system][m] for system, m in cells])
-    loss_of_libsvm = np.mean([accuracy[CLEAN][m] - accuracy[FLIPPED][m] for m in whole])
-    spread = max(np.ptp([accuracy[system][m] for system in robust[m]]) for m in whole)
-    m = max(whole)
-    said = [
-        f"The robust systems are better than LibSVM with outliers in {better} of {len(cells)} cases (system and size). "
-        f"Compared with LibSVM without outliers they lose {lost:.2f} points on average, and LibSVM with outliers loses "
-        f"{loss_of_libsvm:.2f}. At no size do the robust systems differ by more than {spread:.2f} points.",
-        f"At m = {m:,} LibSVM takes {seconds[FLIPPED][m]:.2f} s with outliers and {seconds[CLEAN][m]:.2f} s without; "
-        f"UniSVM takes {min(seconds[s][m] for s in ours):.2f} to {max(seconds[s][m] for s in ours):.2f} s.",
-    ]
-    for m in whole:
-        programs = [name for name in xor.ROBUST_PROGRAMS if name in robust[m]]
-        slowest = max(seconds[s][m] for s in ours)
-        ratios = "; ".join(f"{name} {seconds[name][m] / slowest:.0f}" for name in programs)
-        if programs:
-            said.append(f"At m = {m:,}, times of the comparators divided by that of the slowest UniSVM: {ratios}.")
-    return said
+def section(results: Results) -> str:
+    measured = Measurements(results)
 
+    def accuracies(system: str, m: int) -> str:
+        return mean_and_deviation(measured.numbers(system, m, "accuracy"), 2)
 
-def section(results: Results, solver: str) -> str:
-    counts = {len(numbers) for system in systems(solver) for numbers in curve(results, system, "seconds").values()}
-    trials = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+    def seconds(system: str, m: int) -> str:
+        return median_seconds(results, f"{system}/{m}/", measured.seeds[m])
+
     return "\n\n".join(
         [
             "## xor of growing size with flipped labels (the paper's figure of time and accuracy)",
             f"![time and accuracy]({ITEM}.png)",
             f"{xor.SHARE_FLIPPED:.0%} of the training labels are wrong, except for LibSVM without outliers; as many "
             f"test rows as training rows, all clean; γ = {xor.GAMMA}, λ = {xor.LAMBDA:g}, a = {xor.A}, r = 0.1 m for "
-            f"UniSVM (`--solver {solver}`); means (standard deviations) over {trials} trials. The paper prints no "
-            "numbers for this figure. Its comparators were solved by Matlab's quadprog, ours by an interior-point "
-            "solver.",
+            "UniSVM; means (standard deviations) over as many trials as the header of a column says, with the same "
+            f"seeds for every system in it; {medians_of_seconds(results)}. The paper prints no numbers for this "
+            "figure. Its comparators were solved by Matlab's quadprog, ours by a Newton method for the same programs "
+            "([quadratic_programs.md](../quadratic_programs.md)), which is far faster than an interior-point code. So "
+            "times are those of the comparators at their best.",
             "Test accuracy, %:",
-            table(results, solver, "accuracy", 2),
+            table(measured, accuracies),
             "Training seconds:",
-            table(results, solver, "seconds", 2),
-            "\n".join(f"- {line}" for line in findings(results, solver)),
+            table(measured, seconds),
+            answers(findings(measured)),
         ]
     )
 
 
 def main() -> None:
     sizes = {"type": int, "nargs": "+", "default": SIZES, "help": "numbers of training rows"}
-    limit = {"type": int, "default": 4000, "help": "most rows for the comparators that solve quadratic programs"}
-    programs = {"nargs": "*", "choices": list(xor.ROBUST_PROGRAMS), "default": list(xor.ROBUST_PROGRAMS)}
-    more = {"sizes": sizes, "limit-size": limit, "programs": programs | {"help": "which of these comparators to run"}}
+    large = {"type": int, "default": 3, "help": f"most trials for more than {MANY_ROWS} rows"}
+    limit = {"type": float, "default": 600.0, "help": "longest fit of a system, in seconds"}
+    more = {"sizes": sizes, "large-trials": large, "limit-seconds": limit}
     chosen = options(__doc__.splitlines()[0], trials=10, **more)
     results = Results(ITEM, chosen.folder, chosen.fresh)
-    seeds = range(chosen.seed, chosen.seed + chosen.trials)
-    results.run(jobs(chosen.solver, chosen.sizes, chosen.limit_size, chosen.programs, seeds))
-    picture(results, chosen.solver, chosen.folder / f"{ITEM}.png")
-    write_section(ITEM, chosen.folder, section(results, chosen.solver))
+    results.run(
+        jobs(results, chosen.limit_seconds, chosen.sizes, chosen.seed, chosen.trials, max(chosen.large_trials, 1))
+    )
+    picture(Measurements(results), chosen.folder / f"{ITEM}.png")
+    write_section(ITEM, chosen.folder, section(results))
 
 
 if __name__ == "__main__":

@@ -37,5 +37,28 @@ def values(results: Results, prefix: str, seeds: Iterable[int], name: str) -> np
 
 
 def mean_and_deviation(numbers: np.ndarray, digits: int) -> str:
-    """Mean with the standard deviation in brackets, as in the paper."""
-    return f"{numbers.mean():.{digits}f} ({numbers.std():.{digits}f})"
+    """Mean with the standard deviation in brackets, as in the paper; of a single run, that number alone."""
+    mean = f"{np.mean(numbers):.{digits}f}"
+    return f"{mean} ({np.std(numbers):.{digits}f})" if len(numbers) > 1 else mean
+
+
+def counted(number: int, noun: str) -> str:
+    """The number and the noun, in the plural where it has to be."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def over_trials(n_trials: int) -> str:
+    """A clause on what the accuracies are."""
+    return f"means (standard deviations) over {n_trials} trials" if n_trials > 1 else "one trial"
+
+
+def medians_of_seconds(results: Results) -> str:
+    """A clause on what the seconds are."""
+    threads = (results.content["machine"] or {}).get("threads")
+    with_threads = f" with {counted(threads, 'thread')}" if threads else ""
+    return f"seconds are medians{with_threads}, LibSVM's always with one"
+
+
+def median_seconds(results: Results, prefix: str, seeds: Iterable[int], digits: int = 3) -> str:
+    """Median seconds over the trials, as a table shows them."""
+    return f"{np.median(values(results, prefix, seeds, 'seconds')):.{digits}f}"

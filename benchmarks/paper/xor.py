@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 
 from paper.common import SOLVERS
 from unisvm import UniSVMClassifier, losses
-from unisvm.baselines import L2SVM, MultiStageSVM, RampSVM, ReweightedL2SVM
+from unisvm.baselines import L1SVM, L2SVM, MultiStageSVM, RampSVM, ReweightedL2SVM, RobustL2SVM
 from unisvm.datasets import flip_labels, make_xor
 
 LAMBDA = 1e-5
@@ -34,6 +34,8 @@ ROBUST_PROGRAMS: dict[str, Callable[..., Any]] = {
     "MS-SVM": MultiStageSVM,
     "re-weighted L2SVM": ReweightedL2SVM,
 }
+#: the DCA for the robust L2SVM, which Tao et al. and the paper call unsatisfactory
+ROBUST_DCA = {"robust L2SVM by DCA": RobustL2SVM}
 
 
 def settings(m: int) -> dict[str, float]:
@@ -47,8 +49,14 @@ def unisvm(loss, m: int, rank: int | None, solver: str, /, **more: Any) -> UniSV
     return UniSVMClassifier(loss, **{**settings(m), **fixed, **SOLVERS[solver], **more})
 
 
-def l1svm(m: int) -> SVC:
+def libsvm(m: int) -> SVC:
+    """The L1SVM as the paper solved it, with an intercept."""
     return SVC(**settings(m))
+
+
+def l1svm(m: int) -> L1SVM:
+    """The L1SVM as the paper writes it, without an intercept like UniSVM."""
+    return L1SVM(**settings(m))
 
 
 def l2svm(m: int) -> L2SVM:
