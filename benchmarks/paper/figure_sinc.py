@@ -239,7 +239,8 @@ def facts(results: Results, seeds: list[int]) -> list[str]:
         f"(not root mean squared) residuals of noisy test rows, and the {NOISE} of N(0, {NOISE}) is the standard "
         f"deviation. If it were the variance, no MSR below about {NOISE} would be possible.",
         "The rule of the authors' demo divides by A, so that it stops sooner with a larger one, though each step is "
-        f"shorter: with the full kernel {first_stop('printed')} with the paper's A, and {first_stop('ours')} with ours.",
+        f"shorter: with the full kernel {first_stop('printed')} with the paper's A, and {first_stop('ours')} with "
+        "ours.",
     ]
 
 

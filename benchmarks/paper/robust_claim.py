@@ -107,41 +107,6 @@ class Verdicts:
         above, below = np.array(means) > 2 * np.array(errors), np.array(means) < -2 * np.array(errors)
         return Count(int(above.sum()), int(below.sum()), len(means), float(np.mean(means)))
 
-    def sentences(self) -> list[str]:
-        """Sentences on the claim."""
-        if len(self.seeds) < 2:
-            return ["One trial decides nothing: run more."]
-
-        def counts(name):
-            return (self.count(comparison, SOLVERS, name) for comparison in (AS_RUN, BOTH_FULL, BOTH_LOW, CAUSE))
-
-        as_run, full, low, cause = counts("corner")
-        run_objective, _, low_objective, _ = counts("objective")
-
-        def verdict(count: Count) -> str:
-            return "the claim is borne out" if count.higher > count.cases / 2 else "the claim is not borne out"
-
-        said = [
-            f"As the paper ran them, UniSVM with rank {xor.LOW_RANK} and the comparators with the full kernel, UniSVM "
-            f"is better in the corner in {as_run.higher} of {as_run.cases} cases and worse in {as_run.lower}, by "
-            f"{as_run.mean:+.0f} points on average: {verdict(as_run)}.",
-            f"With the full kernel for both, so that the model is the same, it is better in {full.higher} and worse in "
-            f"{full.lower}, by {full.mean:+.1f} points: {verdict(full)}.",
-            f"With rank {xor.LOW_RANK} for both, where the model is the same again, it is better in {low.higher} and "
-            f"worse in {low.lower}, by {low.mean:+.0f} points: {verdict(low)}. The low rank alone makes the "
-            f"comparators better in {cause.higher} and worse in {cause.lower}, by {cause.mean:+.0f} points.",
-            f"A better local minimum is {'not the' if run_objective.lower < run_objective.higher else 'a possible'} "
-            f"reason: UniSVM's objective with rank {xor.LOW_RANK} is lower than the comparator's with the full kernel "
-            f"in {run_objective.lower} of {run_objective.cases} cases and higher in {run_objective.higher}; with rank "
-            f"{xor.LOW_RANK} for both lower in {low_objective.lower} and higher in {low_objective.higher}.",
-        ]
-        if as_run.mean > 0 and full.mean < as_run.mean / 4:
-            said.append(
-                f"So it takes the low rank: a function of rank {xor.LOW_RANK} cannot follow a small cluster closely, "
-                "while with the full kernel UniSVM is misled like the others."
-            )
-        return said
-
 
 def panel_table(verdicts: Verdicts, panels: dict[str, str], layout: str) -> str:
     rows = [
@@ -149,7 +114,7 @@ def panel_table(verdicts: Verdicts, panels: dict[str, str], layout: str) -> str:
             title,
             mean_and_deviation(verdicts.values(layout, system, "accuracy"), 2),
             mean_and_deviation(verdicts.values(layout, system, "corner"), 1),
-            f"{verdicts.values(layout, system, 'seconds').mean():.3f}",
+            f"{np.median(verdicts.values(layout, system, 'seconds')):.3f}",
         ]
         for system, title in panels.items()
     ]

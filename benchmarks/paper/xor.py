@@ -35,7 +35,7 @@ ROBUST_PROGRAMS: dict[str, Callable[..., Any]] = {
     "re-weighted L2SVM": ReweightedL2SVM,
 }
 #: the DCA for the robust L2SVM, which Tao et al. and the paper call unsatisfactory
-ROBUST_DCA = {"robust L2SVM by DCA": RobustL2SVM}
+ROBUST_DCA = "robust L2SVM by DCA"
 
 
 def settings(m: int) -> dict[str, float]:
@@ -57,6 +57,10 @@ def libsvm(m: int) -> SVC:
 def l1svm(m: int) -> L1SVM:
     """The L1SVM as the paper writes it, without an intercept like UniSVM."""
     return L1SVM(**settings(m))
+
+
+def robust_l2svm(m: int) -> RobustL2SVM:
+    return RobustL2SVM(A, **settings(m))
 
 
 def l2svm(m: int) -> L2SVM:
