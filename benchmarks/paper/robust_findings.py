@@ -195,6 +195,6 @@ def dca_sentence(verdicts: Verdicts) -> str:
         f"MS-SVM solves {both(stages, 'iterations', '.0f')}; its accuracy is {both(dca, 'accuracy', '.2f')} %, "
         f"MS-SVM's {both(stages, 'accuracy', '.2f')} %, UniSVM-full's {both(full, 'accuracy', '.2f')} %; its "
         f"objective {both(dca, 'objective', '.4f')}, MS-SVM's {both(stages, 'objective', '.4f')}, UniSVM-full's "
-        f"{both(full, 'objective', '.4f')}. More than {SLOW} times the programs or seconds of MS-SVM, and accuracies of "
+        f"{both(full, 'objective', '.4f')}. More than {SLOW} times the programs or seconds of MS-SVM, and more than "
         f"{BEHIND} points less, count as unsatisfactory",
     )
