@@ -78,7 +78,8 @@ class Measurements:
 
     def _common_seeds(self, m: int) -> list[int]:
         present = [set(self._trials(system, m)) for system in systems() if not self.is_over(system, m)]
-        return sorted(set.intersection(*(seeds for seeds in present if seeds)))
+        present = [seeds for seeds in present if seeds]
+        return sorted(set.intersection(*present)) if present else []
 
 
 def measure(results: Results, limit: float, system: str, m: int, seed: int) -> dict[str, float]:

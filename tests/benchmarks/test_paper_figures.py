@@ -13,9 +13,11 @@ from paper import (
     figure_xor_convex,
     figure_xor_robust,
     robust_claim,
+    robust_findings,
+    robust_sizes_findings,
     xor,
 )
-from paper.figures import seeds_of, values
+from paper.figures import counted, mean_and_deviation, medians_of_seconds, over_trials, seeds_of, values
 from results import SUFFIX, load
 from unisvm import losses
 
@@ -88,7 +90,18 @@ def test_xor_convex(run, tmp_path, monkeypatch):
         for half in figure_xor_convex.HALF_SIDES:
             few, enough = measured[f"left over/{name}/{half}/3"].values()
             assert -1e-3 < enough < few
-        assert f"{name}, the first trial: the objective of Algorithm 1 rises in 0 of 9 steps" in section
+        # a rule that does not divide by 2A is met later
+        for rank in figure_xor_convex.RANKS:
+            found = [measured[f"rule/{name}/{rank}/{rule}/3"] for rule in ("change", "derivative_change")]
+            assert found[0]["iterations"] < found[1]["iterations"]
+            assert found[0]["objective"] > found[1]["objective"]
+            assert found[0]["iterations"] == measured[f"{name}/{rank}/dca/3"]["iterations"]
+    assert "**holds**: the objective of Algorithm 1 never rises in 4 of 4 paths of 10 iterations" in section
+    assert section.count('- "') == 7
+    # a single trial has no standard deviation, and both L1SVMs are there
+    assert " (0.00)" not in section
+    assert "| L1SVM by LibSVM |" in section
+    assert "| L1SVM |" in section
 
 
 def test_objective_of_any_model():
@@ -98,8 +111,12 @@ def test_objective_of_any_model():
     loss = losses.Feng(a=2)
     model = xor.unisvm(loss, 150, None, "lbfgs").fit(X, y)
     assert xor.objective(model, loss.value, X, y) == pytest.approx(model.objective_, rel=1e-6)
-    svm = xor.l1svm(150).fit(X, y)
-    assert xor.objective(svm, lambda u: np.maximum(u, 0), X, y) > 0
+    hinge = lambda u: np.maximum(u, 0)  # noqa: E731
+    assert xor.objective(xor.libsvm(150).fit(X, y), hinge, X, y) > 0
+    # no function without an intercept does better
+    best = xor.objective(xor.l1svm(150).fit(X, y), hinge, X, y)
+    smooth = xor.unisvm(losses.SmoothHinge(p=300), 150, None, "lbfgs", tol=1e-8, max_iter=5000).fit(X, y)
+    assert best < xor.objective(smooth, hinge, X, y) < best * 1.05
 
 
 def test_sinc(run, tmp_path):
@@ -114,6 +131,23 @@ def test_sinc(run, tmp_path):
     assert measured["UniSVM-full/lbfgs/0"]["objective"] < measured["UniSVM-full/dca/0"]["objective"]
     assert measured["UniSVM-full/dca/0"]["iterations"] < 10
     assert section.count("| 0.0025 |") == 4
+    assert "| 0.062 |" in section
+    # the intercept hardly matters here
+    with_one, without = (measured[f"{name}/0"]["squared_residual"] for name in ("LibSVM", "SVR without intercept"))
+    assert without == pytest.approx(with_one, rel=0.02)
+    for rank in figure_sinc.RANKS:
+        found = {key[2:-2]: measured[key] for key in measured if key.startswith(f"A/{rank}/")}
+        assert len(found) == 4
+        assert found[f"{rank}/ours/change"]["objective"] == measured[f"UniSVM-{rank}/dca/0"]["objective"]
+        for constant in figure_sinc.CONSTANTS:
+            early, late = (found[f"{rank}/{constant}/{rule}"] for rule in figure_sinc.RULES)
+            assert early["iterations"] < late["iterations"]
+            assert early["objective"] > late["objective"]
+        # shorter steps: more of them to the same point
+        ours, printed = (found[f"{rank}/{constant}/derivative_change"] for constant in figure_sinc.CONSTANTS)
+        assert printed["iterations"] > ours["iterations"]
+        assert printed["objective"] == pytest.approx(ours["objective"], rel=0.01)
+    assert section.count('- "') == 6
 
 
 def test_sinc_is_the_model_of_the_paper():
@@ -131,6 +165,9 @@ def test_sinc_is_the_model_of_the_paper():
     # the paper's rule in the target's own units
     rule = figure_sinc.unisvm(y, None, "dca").solver
     assert rule.change * unit == pytest.approx(0.01)
+    printed = figure_sinc.algorithm_1(y, None, "printed", "derivative_change").solver
+    assert printed.A / unit == pytest.approx(figure_sinc.P / 4)
+    assert printed.change == 0.01
 
 
 def test_xor_robust(run, tmp_path, monkeypatch):
@@ -142,7 +179,12 @@ def test_xor_robust(run, tmp_path, monkeypatch):
     # every system on the same flips has an accuracy, and those that solve a robust model its objective
     for key, found in measured.items():
         assert 50 < found["accuracy"] <= 100
-        assert (found["objective"] is None) == ("L1SVM" in key or "/L2SVM/" in key)
+        assert (found["objective"] is None) == (key.split("/")[1] in (*robust_findings.CONVEX, "robust L1SVM"))
+        assert found["iterations"] >= 1
+    for layout in robust_claim.LAYOUTS:
+        stages, dca = (measured[f"{layout}/{name}/0"] for name in ("MS-SVM", xor.ROBUST_DCA))
+        assert dca["iterations"] > 3 * stages["iterations"]
+    assert "the DCA for the robust L2SVM is not satisfactory" in section
 
 
 @pytest.mark.parametrize("layout", robust_claim.LAYOUTS)
@@ -183,13 +225,14 @@ def test_low_rank_kernel_is_exact_on_its_landmarks():
 class Measured:
     """Results that nobody measured."""
 
-    def __init__(self, corner, trials=3):
+    def __init__(self, corner, trials=3, objective=lambda system: 0.0):
         self.measured = {
             f"{layout}/{system}/{seed}": {
                 "corner": corner(system) + seed,
-                "objective": 0.0,
+                "objective": objective(system),
                 "accuracy": 90,
                 "seconds": 1,
+                "iterations": 1,
             }
             for layout in robust_claim.LAYOUTS
             for system in figure_xor_robust.systems()
@@ -198,43 +241,105 @@ class Measured:
 
 
 def test_verdicts():
-    def sentences(corner, trials=3):
-        verdicts = robust_claim.Verdicts(Measured(corner, trials), figure_xor_robust.systems())
+    def lines(corner, trials=3, **more):
+        verdicts = robust_claim.Verdicts(Measured(corner, trials, **more), figure_xor_robust.systems())
         assert verdicts.seeds == list(range(trials))
-        return verdicts.sentences()
+        return robust_findings.findings(verdicts)
 
     # only the low rank helps
-    said = sentences(lambda system: 90 if "low rank" in system or "-app" in system else 10)
-    assert "better in the corner in 16 of 16 cases" in said[0]
-    assert "+80 points on average: the claim is borne out." in said[0]
-    assert "better in 0 and worse in 0, by +0.0 points: the claim is not borne out" in said[1]
-    assert "by +0 points: the claim is not borne out. The low rank alone makes the comparators better in 16" in said[2]
-    assert said[-1].startswith("So it takes the low rank")
-    # the algorithm does
-    said = sentences(lambda system: 90 if "UniSVM" in system else 10)
-    assert all("the claim is borne out" in line for line in said[:3])
-    assert len(said) == 4
-    assert sentences(lambda system: 50, trials=1) == ["One trial decides nothing: run more."]
+    said = lines(lambda system: 90 if "low rank" in system or "-app" in system else 10)
+    assert len(said) == 7
+    assert "**does not hold**: with scattered flips 0 of 11" in said[0]
+    assert "**holds**: right in the corner: robust L1SVM 11 %" in said[1]
+    assert "**does not hold**: right in the corner, for four losses and 4 corners: L-BFGS 91 to 91 %" in said[2]
+    assert "**holds**: with rank 10" in said[3]
+    assert "better in the corner in 16 of 16 cases and worse in 0, by +80 points on average" in said[3]
+    assert "**does not hold**: better in the corner in 0 of 16 cases and worse in 0, by +0.0 points" in said[4]
+    assert "**does not hold**" in said[5]
+    assert "the low rank alone makes the comparators better in 16" in said[5]
+    assert "So it takes the low rank" in said[5]
+    assert "**does not hold**: UniSVM's objective is lower in 0 of 16" in said[6]
+    # the algorithm does, and by a better minimum
+    said = lines(
+        lambda system: 99 if "UniSVM" in system else 10, objective=lambda system: 1.0 if "UniSVM" in system else 2.0
+    )
+    assert all("**holds**" in line for line in said[1:])
+    assert "So it takes the low rank" not in said[5]
+    assert lines(lambda system: 50, trials=1) == ["- One trial decides nothing: run more."]
 
 
 def test_robust_sizes(run, tmp_path):
-    arguments = ("--sizes", "100", "200", "--limit-size", "100", "--trials")
+    arguments = ("--sizes", "100", "200", "--trials")
     measured, section = check_pictures_and_resume(
         run, figure_robust_sizes, tmp_path, ["figure_robust_sizes.png"], *arguments, "1"
     )
-    programs = {key for key in measured if key.split("/")[0] in xor.ROBUST_PROGRAMS}
-    assert programs == {f"{name}/100/0" for name in xor.ROBUST_PROGRAMS}
-    assert len(measured) == 2 * len(figure_robust_sizes.systems("lbfgs")) - 3
-    assert "m = 200" in section
-    # a further trial keeps what is there, another solver measures only UniSVM anew
+    # every system, by both solvers, with the same seed
+    assert len(figure_robust_sizes.systems()) == 2 + 3 + 2 * 4
+    assert set(measured) == {f"{system}/{m}/0" for system in figure_robust_sizes.systems() for m in (100, 200)}
+    assert "| m = 100, 1 trial | m = 200, 1 trial |" in section
+    assert "(0.00)" not in section
+    # a further trial keeps what is there
     more, section = run(figure_robust_sizes, *arguments, "2")
     assert {key: more[key] for key in measured} == measured
     assert len(more) == 2 * len(measured)
-    assert "over 2 trials" in section
-    both, _ = run(figure_robust_sizes, *arguments, "2", "--solver", "dca")
-    new = set(both) - set(more)
-    assert len(new) == 2 * 2 * len(xor.ROBUST_LOSSES)
-    assert all("Algorithm 1" in key for key in new)
+    assert "| m = 100, 2 trials | m = 200, 2 trials |" in section
+    assert section.count('- "') == 9
+
+
+def test_large_sizes_have_fewer_trials_and_slow_systems_none(run, monkeypatch):
+    monkeypatch.setattr(figure_robust_sizes, "MANY_ROWS", 100)
+    arguments = ("--sizes", "60", "120", "--trials", "2", "--large-trials", "1")
+    measured, section = run(figure_robust_sizes, *arguments, "--limit-seconds", "1e-9")
+    assert all("over" not in value for key, value in measured.items() if "/60/" in key)
+    assert all(value == {"over": 1e-9} for key, value in measured.items() if "/120/" in key)
+    assert "m = 60, 2 trials | m = 120, 0 trials" in section
+    assert section.count("| over 1.67e-11 min |") == 2 * len(figure_robust_sizes.systems())
+
+
+class Sizes:
+    """Accuracies and seconds that nobody measured."""
+
+    sizes = (1000, 2000)
+
+    def __init__(self, accuracy, seconds):
+        self._numbers = {"accuracy": accuracy, "seconds": seconds}
+
+    def has(self, system, m):
+        return m < 2000 or system not in xor.ROBUST_PROGRAMS
+
+    def numbers(self, system, m, name):
+        return np.full(3, self._numbers[name](system))
+
+
+def test_findings_on_sizes():
+    clean, flipped = robust_sizes_findings.CLEAN, robust_sizes_findings.FLIPPED
+
+    def verdicts(accuracy, seconds):
+        lines = robust_sizes_findings.findings(Sizes(accuracy, seconds))
+        assert len(lines) == 9
+        return [line.split("**")[1] for line in lines]
+
+    borne_out = verdicts(
+        lambda system: {clean: 99.0, flipped: 90.0}.get(system, 98.9),
+        lambda system: {clean: 0.5, flipped: 5.0}.get(system, 1.0 if "UniSVM" in system else 50.0),
+    )
+    assert set(borne_out) == {"holds"}
+    refuted = verdicts(
+        lambda system: {clean: 90.0, flipped: 90.0}.get(system, 85.0 if "(2, 2, 4)" in system else 80.0),
+        lambda system: {clean: 5.0, flipped: 5.0}.get(system, 50.0 if "UniSVM" in system else 1.0),
+    )
+    assert set(refuted) == {"does not hold"}
+
+
+def test_how_numbers_are_written(tmp_path):
+    assert mean_and_deviation(np.array([1.0, 3.0]), 1) == "2.0 (1.0)"
+    assert mean_and_deviation(np.array([2.0]), 2) == "2.00"
+    assert [counted(n, "trial") for n in (0, 1, 3000)] == ["0 trials", "1 trial", "3,000 trials"]
+    assert over_trials(1) == "one trial"
+    results = common.Results("item", tmp_path)
+    assert medians_of_seconds(results) == "seconds are medians, LibSVM's always with one"
+    results.content["machine"] = {"threads": 2}
+    assert medians_of_seconds(results) == "seconds are medians with 2 threads, LibSVM's always with one"
 
 
 def test_trials_that_are_whole(tmp_path):
