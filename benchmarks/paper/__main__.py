@@ -6,7 +6,7 @@ import argparse
 import subprocess
 import sys
 
-BOTH = ("lbfgs", "dca")
+BOTH = ("dca", "lbfgs")
 #: (script, options); stored results are not measured again
 QUICK = [
     ("figure_losses", []),
@@ -22,20 +22,21 @@ QUICK = [
 ]
 FULL = [
     *((name, []) for name in ("figure_losses", "figure_xor_convex", "figure_sinc", "figure_xor_robust")),
-    ("figure_robust_sizes", ["--limit-size", "10000"]),
-    *((name, ["--solver", solver]) for name in ("tables_1_2", "table_3") for solver in BOTH),
-    ("table_4", []),
+    ("figure_robust_sizes", []),
+    *((name, ["--solver", solver]) for name in ("tables_1_2", "table_3", "table_4") for solver in BOTH),
 ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="every trial of everything")
+    parser.add_argument("--quiet", type=int, default=0, metavar="N", help="as in the scripts")
     chosen = parser.parse_args()
     failed = []
     for script, settings in FULL if chosen.full else QUICK:
         print(f"\n{script} {' '.join(settings)}", flush=True)
-        if subprocess.run([sys.executable, "-m", f"paper.{script}", *settings], check=False).returncode:
+        command = [sys.executable, "-m", f"paper.{script}", *settings, "--quiet", str(chosen.quiet)]
+        if subprocess.run(command, check=False).returncode:
             failed.append(script)
     subprocess.run([sys.executable, "-m", "paper.page"], check=True)
     if failed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -17,6 +18,7 @@ matplotlib.use("Agg")
 import numpy as np
 from rich.progress import Progress
 
+from paper.quiet import Watch, is_quiet
 from peers.machine import describe
 from results import SUFFIX, load, save
 from unisvm import losses, solvers
@@ -60,6 +62,9 @@ def options(description: str, trials: int, **more: dict[str, Any]) -> argparse.N
     parser.add_argument("--trials", type=int, default=trials)
     parser.add_argument("--seed", type=int, default=0, help="of the first trial")
     parser.add_argument("--fresh", action="store_true", help="discard stored results")
+    parser.add_argument(
+        "--quiet", type=int, default=0, metavar="N", help="repeat what other work disturbed until N trials are quiet"
+    )
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where results and pictures go")
     for name, settings in more.items():
         parser.add_argument(f"--{name}", **settings)
@@ -77,33 +82,76 @@ SOLVERS: dict[str, dict[str, Any]] = {
 
 
 class Results:
-    """Measurements of one table or figure, saved to a file after each of them."""
+    """Measurements of one table or figure, saved to a file after each of them.
 
-    def __init__(self, item: str, folder: Path, fresh: bool = False):
+    The key of a measurement ends in the seed of its trial, after a space or a slash.
+    """
+
+    def __init__(self, item: str, folder: Path, fresh: bool = False, quiet: int = 0):
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / f"{item}{SUFFIX}"
+        self._quiet = quiet
         empty = {"machine": None, "measured": {}}
         self.content: dict[str, Any] = empty if fresh else load(self.path, empty)
+
+    @classmethod
+    def of(cls, item: str, chosen: argparse.Namespace) -> Results:
+        """The stored results, as the options ask."""
+        return cls(item, chosen.folder, chosen.fresh, chosen.quiet)
 
     @property
     def measured(self) -> dict[str, dict[str, Any]]:
         return self.content["measured"]
 
+    @property
+    def threads(self) -> int:
+        """Threads that the fits were allowed."""
+        machine = self.content["machine"]
+        return int(machine["threads"]) if machine else count_threads(None)
+
     def run(self, jobs: Iterable[tuple[str, Callable[[], dict[str, Any]]]]) -> None:
-        """Run the jobs that are not stored yet, with a progress bar; an interruption loses at most the current one."""
-        missing = [(key, measure) for key, measure in jobs if key not in self.measured]
-        if not missing:
+        """Run the jobs that are not stored yet, and those that have to be repeated, with a progress bar.
+
+        An interruption loses at most the current one.
+        """
+        found = dict(jobs)
+        due = {key: measure for key, measure in found.items() if key not in self.measured}
+        self._run(due)
+        self._run({key: found[key] for key in self._disturbed(found)})
+
+    def _run(self, jobs: dict[str, Callable[[], dict[str, Any]]]) -> None:
+        if not jobs:
             return
         self.content["machine"] = describe(count_threads(None))
         with Progress() as progress:
-            bar = progress.add_task("", total=len(missing))
-            for key, measure in missing:
+            bar = progress.add_task("", total=len(jobs))
+            for key, measure in jobs.items():
                 progress.update(bar, description=key)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    self.measured[key] = measure()
+                    watch = Watch()
+                    measured = measure()
+                    self.measured[key] = measured | {"disturbance": watch.disturbance()}
                 save(self.path, self.content)
                 progress.advance(bar)
+
+    def _disturbed(self, keys: Iterable[str]) -> list[str]:
+        """Keys of the first trials of each cell that are not quiet, as many as it lacks."""
+        cells: dict[str, list[str]] = {}
+        for key in keys:
+            if "seconds" in self.measured[key]:
+                cells.setdefault(re.sub(r"[ /][^ /]*$", "", key), []).append(key)
+        due = []
+        for trials in cells.values():
+            disturbed = [key for key in trials if not is_quiet(self.measured[key])]
+            due += disturbed[: max(self._quiet - (len(trials) - len(disturbed)), 0)]
+        return due
+
+    def of_trials(self, prefix: str) -> list[dict[str, Any]]:
+        """The measurements whose keys are the prefix and a seed."""
+        return [
+            value for key, value in self.measured.items() if key.startswith(prefix) and key[len(prefix) :].isdigit()
+        ]
 
     def mean(self, prefix: str, name: str) -> float:
         """Mean of one figure over the trials whose keys start with the prefix."""

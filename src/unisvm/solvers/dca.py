@@ -28,7 +28,7 @@ from unisvm.rows import MemoryRows
 from unisvm.solvers.base import Iteration, Start, relative_decrease
 from unisvm.sweep import residuals
 
-# rows that are whitened at a time
+# rows that are whitened, or summed, at a time
 _WHITENED_ROWS = 4096
 # no step raises the objective but by rounding; more of it than so many units in the last place ends the iteration
 _MOST_ROUNDING = 100
@@ -230,16 +230,19 @@ def _factorise(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
 
 
 def _sparse(P: np.ndarray, s: np.ndarray, ridge: float, intercept: bool) -> Fit:
-    weighted = P * s
-    M = (weighted.T @ P).astype(np.float64)
+    # no second matrix of the size of P
+    M = np.zeros((P.shape[1], P.shape[1]))
+    for low in range(0, len(P), _WHITENED_ROWS):
+        part = slice(low, low + _WHITENED_ROWS)
+        M += (P[part] * s[part]).T @ P[part]
     M[np.diag_indices_from(M)] += ridge
     if intercept:
-        sums = weighted.sum(axis=0, dtype=np.float64)
+        sums = (P.T @ s)[:, 0].astype(np.float64)
         M = np.block([[M, sums[:, None]], [sums[None], np.sum(s, dtype=np.float64)]])
     factor = _factorise(M)
 
     def fit(t: np.ndarray, added: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-        right = weighted.T @ t + added
+        right = P.T @ (s * t) + added
         if not intercept:
             return cho_solve(factor, right.astype(np.float64), check_finite=False), np.zeros(t.shape[1])
         of_ones = (s * t).sum(axis=0, dtype=np.float64)
