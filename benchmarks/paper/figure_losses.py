@@ -135,7 +135,7 @@ def section(results: Results) -> str:
 
 def main() -> None:
     chosen = options(__doc__.splitlines()[0], trials=1)
-    results = Results(ITEM, chosen.folder, chosen.fresh)
+    results = Results.of(ITEM, chosen)
     results.run(
         (panel.title, partial(measure, panel, limits)) for panels, limits in FIGURES.values() for panel in panels
     )

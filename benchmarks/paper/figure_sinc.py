@@ -22,15 +22,16 @@ from paper.common import PUBLISHED, SOLVERS, Results, markdown, options, write_s
 from paper.figures import (
     SOLVER_NAMES,
     fit,
-    mean_and_deviation,
     median_seconds,
     medians_of_seconds,
     over_trials,
     seeds_of,
     values,
+    with_remark,
 )
 from paper.findings import answers
 from paper.sinc_findings import findings
+from paper.tables import mean_and_deviation
 from unisvm import UniSVMRegressor, baselines, losses, solvers
 
 ITEM = "figure_sinc"
@@ -256,7 +257,7 @@ def section(results: Results) -> str:
             "sin(x)/x\" is the mean squared distance from the true curve. The objective is the paper's, with the "
             "smoothed loss and in the target's own units. LibSVM has an intercept; SVR and UniSVM have none. LibSVM "
             "and SVR minimise the loss that is not smoothed.",
-            table(results, seeds),
+            with_remark(table(results, seeds)),
             "Algorithm 1 with the A that the paper prints for the smoothed ε-insensitive loss, and with the smallest "
             "that makes a majoriser, by the rule of the authors' demo and by that of the paper's Appendix C. The rows "
             "of Algorithm 1 above have our A and the rule of the demo.",
@@ -269,7 +270,7 @@ def section(results: Results) -> str:
 
 def main() -> None:
     chosen = options(__doc__.splitlines()[0], trials=10)
-    results = Results(ITEM, chosen.folder, chosen.fresh)
+    results = Results.of(ITEM, chosen)
     results.run(jobs(range(chosen.seed, chosen.seed + chosen.trials)))
     picture(chosen.solver, chosen.seed, chosen.folder / f"{ITEM}.png")
     write_section(ITEM, chosen.folder, section(results))

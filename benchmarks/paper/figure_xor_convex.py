@@ -20,14 +20,16 @@ from paper.common import SOLVERS, Results, markdown, options, write_section
 from paper.figures import (
     SOLVER_NAMES,
     fit,
-    mean_and_deviation,
     median_seconds,
     medians_of_seconds,
     over_trials,
+    seconds_of,
     seeds_of,
     values,
+    with_remark,
 )
 from paper.findings import answers, finding, judge
+from paper.tables import mean_and_deviation
 from unisvm import losses, solvers
 
 ITEM = "figure_xor_convex"
@@ -249,14 +251,11 @@ def findings_of_trials(results: Results, seeds: list[int]) -> list[str]:
         for label, prefix in our_systems(name).items():
             apart[label] = values(results, prefix, seeds, "accuracy").mean() - reference
         for solver in SOLVERS:
-            full, app = (np.median(values(results, f"{name}/{rank}/{solver}/", seeds, "seconds")) for rank in RANKS)
+            full, app = (seconds_of(results, f"{name}/{rank}/{solver}/", seeds) for rank in RANKS)
             ratios[f"{name}, {SOLVER_NAMES[solver]}"] = full / app
-    libsvm = np.median(values(results, f"{LIBSVM}/", seeds, "seconds"))
+    libsvm = seconds_of(results, f"{LIBSVM}/", seeds)
     hinge = next(iter(MODELS))
-    slower = {
-        label: np.median(values(results, prefix, seeds, "seconds")) / libsvm
-        for label, prefix in our_systems(hinge).items()
-    }
+    slower = {label: seconds_of(results, prefix, seeds) / libsvm for label, prefix in our_systems(hinge).items()}
     rate = xor.SIZE / xor.LOW_RANK
 
     def listed(numbers: dict[str, Any], form: str) -> str:
@@ -357,7 +356,7 @@ def section(results: Results, iterations: int, seed: int) -> str:
             f"for UniSVM-app; {over_trials(len(seeds))}; {medians_of_seconds(results)}. The paper prints no numbers "
             "for this figure in its text. It solves L1SVM by LibSVM, which has an intercept; L1SVM, L2SVM and UniSVM "
             "have none. Algorithm 1 stops by the rule of the authors' demo, L-BFGS at stationarity.",
-            table(results, seeds),
+            with_remark(table(results, seeds)),
             "The paper has two rules for stopping: its Appendix C compares the norm of the change of ψ' with a "
             "threshold, the authors' demo that of ψ'/(2A). The latter is used in this figure and everywhere else on "
             "this page where nothing else is said. The same fits by either:",
@@ -377,7 +376,7 @@ def main() -> None:
         trials=10,
         iterations={"type": int, "default": 1000, "help": "iterations of the paths"},
     )
-    results = Results(ITEM, chosen.folder, chosen.fresh)
+    results = Results.of(ITEM, chosen)
     results.run(jobs(range(chosen.seed, chosen.seed + chosen.trials), chosen.iterations))
     picture(results, chosen.solver, chosen.iterations, chosen.seed, chosen.folder / f"{ITEM}.png")
     write_section(ITEM, chosen.folder, section(results, chosen.iterations, chosen.seed))

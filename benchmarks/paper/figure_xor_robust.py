@@ -217,7 +217,7 @@ def section(results: Results, solver: str) -> str:
 
 def main() -> None:
     chosen = options(__doc__.splitlines()[0], trials=20)
-    results = Results(ITEM, chosen.folder, chosen.fresh)
+    results = Results.of(ITEM, chosen)
     results.run(jobs(range(chosen.seed, chosen.seed + chosen.trials)))
     for layout in (SCATTERED, CORNER):
         picture(results, layout, chosen.solver, chosen.seed, chosen.folder / f"{ITEM}_{layout}.png")

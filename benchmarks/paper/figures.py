@@ -11,6 +11,7 @@ from time import perf_counter
 import numpy as np
 
 from paper.common import Results
+from paper.quiet import MARK, REMARK, quiet_seconds, written_seconds
 
 SOLVER_NAMES = {"lbfgs": "L-BFGS", "dca": "Algorithm 1"}
 
@@ -36,12 +37,6 @@ def values(results: Results, prefix: str, seeds: Iterable[int], name: str) -> np
     return np.array([results.measured[f"{prefix}{seed}"][name] for seed in seeds], dtype=float)
 
 
-def mean_and_deviation(numbers: np.ndarray, digits: int) -> str:
-    """Mean with the standard deviation in brackets, as in the paper; of a single run, that number alone."""
-    mean = f"{np.mean(numbers):.{digits}f}"
-    return f"{mean} ({np.std(numbers):.{digits}f})" if len(numbers) > 1 else mean
-
-
 def counted(number: int, noun: str) -> str:
     """The number and the noun, in the plural where it has to be."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
@@ -54,11 +49,19 @@ def over_trials(n_trials: int) -> str:
 
 def medians_of_seconds(results: Results) -> str:
     """A clause on what the seconds are."""
-    threads = (results.content["machine"] or {}).get("threads")
-    with_threads = f" with {counted(threads, 'thread')}" if threads else ""
-    return f"seconds are medians{with_threads}, LibSVM's always with one"
+    return f"seconds are medians with {counted(results.threads, 'thread')}, LibSVM's always with one"
+
+
+def seconds_of(results: Results, prefix: str, seeds: Iterable[int]) -> float:
+    """Median seconds of the trials that nothing disturbed, or of all if there are none."""
+    return quiet_seconds(results.measured[f"{prefix}{seed}"] for seed in seeds)[0]
 
 
 def median_seconds(results: Results, prefix: str, seeds: Iterable[int], digits: int = 3) -> str:
-    """Median seconds over the trials, as a table shows them."""
-    return f"{np.median(values(results, prefix, seeds, 'seconds')):.{digits}f}"
+    """The same as a table shows it, with a mark where other work disturbed every trial."""
+    return written_seconds([results.measured[f"{prefix}{seed}"] for seed in seeds], digits)
+
+
+def with_remark(text: str) -> str:
+    """A table with the remark on the marks of its seconds, if there are any."""
+    return f"{text}\n\n{REMARK}" if f"{MARK} |" in text else text

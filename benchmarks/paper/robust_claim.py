@@ -9,7 +9,15 @@ import numpy as np
 
 from paper import xor
 from paper.common import SOLVERS, Results, markdown
-from paper.figures import SOLVER_NAMES, mean_and_deviation, seeds_of, values
+from paper.figures import (
+    SOLVER_NAMES,
+    median_seconds,
+    seconds_of,
+    seeds_of,
+    values,
+    with_remark,
+)
+from paper.tables import mean_and_deviation
 
 
 class Layout(NamedTuple):
@@ -93,6 +101,14 @@ class Verdicts:
     def values(self, layout: str, system: str, name: str) -> np.ndarray:
         return values(self.results, f"{layout}/{system}/", self.seeds, name)
 
+    def seconds(self, layout: str, system: str) -> float:
+        """Median seconds, of undisturbed trials if there are any."""
+        return seconds_of(self.results, f"{layout}/{system}/", self.seeds)
+
+    def written_seconds(self, layout: str, system: str) -> str:
+        """The same as a table shows it."""
+        return median_seconds(self.results, f"{layout}/{system}/", self.seeds)
+
     def count(self, comparison: str, solvers: Iterable[str], name: str) -> Count:
         """Count over the corners, the models and these solvers."""
         means, errors = [], []
@@ -114,11 +130,11 @@ def panel_table(verdicts: Verdicts, panels: dict[str, str], layout: str) -> str:
             title,
             mean_and_deviation(verdicts.values(layout, system, "accuracy"), 2),
             mean_and_deviation(verdicts.values(layout, system, "corner"), 1),
-            f"{np.median(verdicts.values(layout, system, 'seconds')):.3f}",
+            verdicts.written_seconds(layout, system),
         ]
         for system, title in panels.items()
     ]
-    return markdown(["", "test accuracy, %", "in the corner, %", "seconds"], rows)
+    return with_remark(markdown(["", "test accuracy, %", "in the corner, %", "seconds"], rows))
 
 
 def claim_table(verdicts: Verdicts) -> str:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from paper import xor
 from paper.common import SOLVERS, markdown
-from paper.figures import SOLVER_NAMES, mean_and_deviation
+from paper.figures import SOLVER_NAMES, with_remark
 from paper.findings import FAILS, HOLDS, IN_PART, finding, judge
 from paper.robust_claim import (
     AS_RUN,
@@ -22,6 +20,7 @@ from paper.robust_claim import (
     Count,
     Verdicts,
 )
+from paper.tables import mean_and_deviation
 
 #: the L1SVM by LibSVM, as in the paper; it has an intercept
 LIBSVM = "L1SVM by LibSVM"
@@ -162,10 +161,10 @@ def dca_table(verdicts: Verdicts) -> str:
                     mean_and_deviation(verdicts.values(layout, system, "accuracy"), 2),
                     f"{_mean(verdicts, layout, system, 'objective'):.4f}",
                     f"{_mean(verdicts, layout, system, 'iterations'):.0f}",
-                    f"{np.median(verdicts.values(layout, system, 'seconds')):.3f}",
+                    verdicts.written_seconds(layout, system),
                 ]
             )
-    return markdown(["flips", "", "test accuracy, %", "objective", "steps", "seconds"], rows)
+    return with_remark(markdown(["flips", "", "test accuracy, %", "objective", "steps", "seconds"], rows))
 
 
 def dca_sentence(verdicts: Verdicts) -> str:
@@ -176,21 +175,18 @@ def dca_sentence(verdicts: Verdicts) -> str:
     def both(system: str, name: str, form: str) -> str:
         return " and ".join(f"{_mean(verdicts, layout, system, name):{form}}" for layout in layouts)
 
-    def middle(system: str, layout: str, name: str) -> float:
-        return float(np.median(verdicts.values(layout, system, name)))
-
     behind = [
         _mean(verdicts, layout, stages, "accuracy") - _mean(verdicts, layout, dca, "accuracy") > BEHIND
         for layout in layouts
     ]
-    slow = [
-        middle(dca, layout, name) > SLOW * middle(stages, layout, name)
-        for name in ("iterations", "seconds")
+    more = [
+        _mean(verdicts, layout, dca, "iterations") > SLOW * _mean(verdicts, layout, stages, "iterations")
         for layout in layouts
     ]
+    slow = [verdicts.seconds(layout, dca) > SLOW * verdicts.seconds(layout, stages) for layout in layouts]
     return finding(
         "the DCA for the robust L2SVM is not satisfactory",
-        judge([*behind, *slow]),
+        judge([*behind, *more, *slow]),
         f"with scattered flips and with flips in the corner it solves {both(dca, 'iterations', '.0f')} programs, where "
         f"MS-SVM solves {both(stages, 'iterations', '.0f')}; its accuracy is {both(dca, 'accuracy', '.2f')} %, "
         f"MS-SVM's {both(stages, 'accuracy', '.2f')} %, UniSVM-full's {both(full, 'accuracy', '.2f')} %; its "

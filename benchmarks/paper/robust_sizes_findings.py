@@ -37,6 +37,10 @@ class Measured(Protocol):
         """One figure, a number for each trial."""
         ...
 
+    def seconds(self, system: str, m: int) -> float:
+        """Median seconds."""
+        ...
+
 
 class _Middles:
     """Means of accuracies and medians of seconds."""
@@ -57,7 +61,7 @@ class _Middles:
         return float(self._measured.numbers(system, m, "accuracy").mean())
 
     def seconds(self, system: str, m: int) -> float:
-        return float(np.median(self._measured.numbers(system, m, "seconds")))
+        return self._measured.seconds(system, m)
 
     def loss_of_libsvm(self, m: int) -> float:
         return self.accuracy(CLEAN, m) - self.accuracy(FLIPPED, m)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from paper.common import PUBLISHED, SOLVERS, Results
-from paper.figures import SOLVER_NAMES, values
+from paper.figures import SOLVER_NAMES, seconds_of, values
 from paper.findings import FAILS, HOLDS, IN_PART, finding, judge
 
 LIBSVM, EARLY, LATE = "LibSVM/", "UniSVM-full/dca/", "UniSVM-full/lbfgs/"
@@ -54,7 +54,7 @@ def _of_quality(results: Results, seeds: list[int], prefixes: list[str]) -> list
 
 def _of_time(results: Results, seeds: list[int], most: float) -> list[str]:
     def seconds(rank: str, solver: str) -> float:
-        return float(np.median(values(results, f"UniSVM-{rank}/{solver}/", seeds, "seconds")))
+        return seconds_of(results, f"UniSVM-{rank}/{solver}/", seeds)
 
     rates = {solver: seconds("full", solver) / seconds("app", solver) for solver in SOLVERS}
     texts = ", ".join(f"{rate:.1f} ({SOLVER_NAMES[solver]})" for solver, rate in rates.items())
