@@ -123,7 +123,9 @@ def _of_seconds(found: _Middles) -> list[str]:
         ratios = [
             min(found.seconds(s, m) for s in found.programs(m)) / max(found.seconds(s, m) for s in names) for m in sizes
         ]
-        texts = ", ".join(f"{ratio:.2g} (m = {m:,})" for ratio, m in zip(ratios, sizes, strict=True))
+        texts = ", ".join(
+            f"{ratio:.{0 if ratio > 10 else 1}f} (m = {m:,})" for ratio, m in zip(ratios, sizes, strict=True)
+        )
         if sizes:
             said.append(
                 finding(
