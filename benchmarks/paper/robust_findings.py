@@ -27,6 +27,8 @@ LIBSVM = "L1SVM by LibSVM"
 CONVEX = (LIBSVM, "L1SVM", "L2SVM")
 # accuracy in a corner, in per cent, from which the problem is resolved there, and below which a system is misled
 RESOLVED, MISLED = 95, 50
+# points of accuracy in a corner that are a slight difference
+SLIGHT = 5
 # times as slow as MS-SVM, or points of accuracy behind it, that make an algorithm unsatisfactory
 SLOW, BEHIND = 5, 0.5
 
@@ -87,7 +89,10 @@ def _resolved(verdicts: Verdicts) -> str:
 
 
 def _of_count(count: Count) -> str:
-    return HOLDS if count.higher > count.cases / 2 else (IN_PART if count.higher > count.lower else FAILS)
+    """It holds if most cases are better, and not at all if the mean difference is slight."""
+    if count.higher > count.cases / 2:
+        return HOLDS
+    return IN_PART if count.mean > SLIGHT else FAILS
 
 
 def _same_model(verdicts: Verdicts) -> Iterator[str]:

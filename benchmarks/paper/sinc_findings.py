@@ -7,6 +7,7 @@ import numpy as np
 from paper.common import PUBLISHED, SOLVERS, Results
 from paper.figures import SOLVER_NAMES, seconds_of, values
 from paper.findings import FAILS, HOLDS, IN_PART, finding, judge
+from paper.tables import span
 
 LIBSVM, EARLY, LATE = "LibSVM/", "UniSVM-full/dca/", "UniSVM-full/lbfgs/"
 # a difference of mean squared residuals that can be neglected, and a ratio of times that counts as highly efficient
@@ -35,7 +36,7 @@ def _of_quality(results: Results, seeds: list[int], prefixes: list[str]) -> list
             "UniSVM can simply achieve better performance than LibSVM",
             judge(better),
             f"a smaller mean MSR in {sum(better)} of {len(better)} cases (kernel and solver), {means} on average, and "
-            f"a smaller one in {min(wins)} to {max(wins)} of {len(seeds)} trials",
+            f"a smaller one in {span(wins)} of {len(seeds)} trials",
         ),
         finding(
             "perhaps because it starts from the least-squares SVM, and the noise is Gaussian",
