@@ -159,13 +159,13 @@ def main() -> None:
     parser.add_argument("--solvers", nargs="*", default=list(SOLVERS), choices=list(SOLVERS))
     chosen = parser.parse_args()
     # with one thread, processor seconds hardly depend on other work
-    threadpool_limits(1)
-    print(f"{'program':<18}{'rows':>6}  {'solver':<16}{'seconds':>9}{'error':>10}")
-    for m in chosen.rows:
-        compare_solvers(m, chosen.solvers)
-    print(f"{'fit':<18}{'rows':>6}  {'solver':<16}{'seconds':>9}{'apart':>10}  programs")
-    for m in chosen.fits:
-        compare_fits(m)
+    with threadpool_limits(1):
+        print(f"{'program':<18}{'rows':>6}  {'solver':<16}{'seconds':>9}{'error':>10}")
+        for m in chosen.rows:
+            compare_solvers(m, chosen.solvers)
+        print(f"{'fit':<18}{'rows':>6}  {'solver':<16}{'seconds':>9}{'apart':>10}  programs")
+        for m in chosen.fits:
+            compare_fits(m)
 
 
 if __name__ == "__main__":

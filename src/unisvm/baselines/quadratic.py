@@ -27,7 +27,7 @@ _NEXT_BAND = 1e-2
 _SHRINKAGE = 0.1
 # least ε, in units of the largest diagonal element of Q
 _LEAST_DAMPING = 1e-12
-_MOST_PROXIMAL_STEPS, _MOST_NEWTON_STEPS, _MOST_IN_VAIN = 60, 1000, 8
+_MOST_PROXIMAL_STEPS, _MOST_NEWTON_STEPS, _MOST_IN_VAIN = 60, 300, 8
 # a step that is hardly more than rounding errors, in units of the solution
 _ROUNDING = 1e-10
 # slope at the end of a step that makes it a whole one, in units of that at its beginning
@@ -102,6 +102,8 @@ class BoxProgram:
     def _newton(self, product, c, lower, upper, d) -> np.ndarray:
         """The minimiser for this d > 0, from the last solution and Q times it."""
         beta = self.alpha
+        # what the variables that are not free are held at, 0 for the others, and Q times that
+        held, held_product = beta, product
         settled = None
         for _ in range(_MOST_NEWTON_STEPS):
             target = (c - product) / d
@@ -110,51 +112,48 @@ class BoxProgram:
             # the last step was a whole one and ended in the piece that it was made for: β is the minimiser of it
             if settled is not None and np.array_equal(piece, settled):
                 break
-            goal = self._minimiser_of_piece(beta, product, c, d, np.clip(target, lower, upper), ~(low | high))
+            before, held = held, np.where(low, lower, np.where(high, upper, 0.0))
+            held_product = held_product + self._times(held - before)
+            goal, goal_product = self._minimiser_of_piece(held, held_product, c, d, np.flatnonzero(piece == 0))
             step = goal - beta
             if np.abs(step).max() <= _ROUNDING * np.abs(goal).max():
                 beta = goal
                 break
-            change = self._times(step)
-            length = _line_search(beta, step, product, change, c, d, lower, upper)
+            change = goal_product - product
+            length = _line_search(beta, step, target, change, d, lower, upper)
             if length == 0:
                 break
-            beta = goal if length == 1 else beta + length * step
-            product = product + length * change
-            settled = piece if length == 1 else None
+            if length == 1:
+                beta, product, settled = goal, goal_product, piece
+            else:
+                beta, product, settled = beta + length * step, product + length * change, None
         return np.clip(beta, lower, upper)
 
-    def _minimiser_of_piece(self, beta, product, c, d, held, free) -> np.ndarray:
-        """Minimiser over the free variables, with the others held."""
-        goal = held.copy()
-        chosen = np.flatnonzero(free)
-        if len(chosen):
-            moved = held - beta
-            moved[chosen] = -beta[chosen]
-            right = (c - product)[chosen] - self._times(moved, chosen)
-            # the transpose is in the order of LAPACK, which then needs no copy
-            matrix = self.Q[np.ix_(chosen, chosen)].T
-            matrix[np.diag_indices_from(matrix)] += d[chosen]
-            factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
-            goal[chosen] = cho_solve(factor, right, check_finite=False)
-        return goal
+    def _minimiser_of_piece(self, held, held_product, c, d, free) -> tuple[np.ndarray, np.ndarray]:
+        """Minimiser over the free variables, given by index, with the others held, and Q times it."""
+        if not len(free):
+            return held, held_product
+        # the transpose is in the order of LAPACK, which then needs no copy
+        matrix = self.Q[np.ix_(free, free)].T
+        matrix[np.diag_indices_from(matrix)] += d[free]
+        factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
+        added = np.zeros_like(held)
+        added[free] = cho_solve(factor, (c - held_product)[free], check_finite=False)
+        return held + added, held_product + self._times(added)
 
-    def _times(self, vector: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """Q times a vector, or these rows of it, by the columns where it is not zero if they are few."""
+    def _times(self, vector: np.ndarray) -> np.ndarray:
+        """Q times a vector, by the rows where it is not zero if they are few, since Q is symmetric."""
         used = np.flatnonzero(vector)
-        if 4 * len(used) > len(vector):
-            product = self.Q @ vector
-            return product if rows is None else product[rows]
-        # Q is symmetric, and whole rows are copied faster than columns
-        return vector[used] @ (self.Q[used] if rows is None else self.Q[np.ix_(used, rows)])
+        return self.Q @ vector if 4 * len(used) > len(vector) else vector[used] @ self.Q[used]
 
 
-def _line_search(beta, step, product, change, c, d, lower, upper) -> float:
+def _line_search(beta, step, target, change, d, lower, upper) -> float:
     """Length in [0, 1] at which Φ(β + length · step) is least; 0 where rounding leaves no descent."""
+    constant, linear, drift = beta @ change, step @ change, change / d
 
     def slope(length: float) -> float:
-        alpha = np.clip((c - product - length * change) / d, lower, upper)
-        return float((beta + length * step - alpha) @ change)
+        alpha = np.minimum(np.maximum(target - length * drift, lower), upper)
+        return float(constant + length * linear - alpha @ change)
 
     first, last = slope(0.0), slope(1.0)
     if last <= _WHOLE_STEP * abs(first):
