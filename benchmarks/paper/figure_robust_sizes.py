@@ -1,9 +1,9 @@
 """The paper's figure of training time and accuracy on xor of growing size with a tenth of the labels flipped.
 
 Run: PYTHONPATH=benchmarks python -m paper.figure_robust_sizes [--sizes 400 1000 ...] [--trials 10] [--large-trials 3]
-Without options it is the whole figure, in about half an hour. Every system has the same seeds. One that would take more
-than --limit-seconds for a fit, as the cube of the number of rows predicts from its last size, is left out, and its cell
-says so. `--fresh` measures everything anew.
+Without options it is the whole figure, in about a quarter of an hour. Every system has the same seeds. One that would
+take more than --limit-seconds for a fit, as the cube of the number of rows predicts from its last size, is left out,
+and its cell says so. `--fresh` measures everything anew.
 """
 
 from __future__ import annotations
