@@ -13,7 +13,7 @@ import numpy as np
 _MOST_PROCESSORS, _TICKS = 0.1, 0.05
 #: mark of seconds that no quiet measurement is behind
 MARK = "*"
-REMARK = f"{MARK} Other processes were at work in each of these runs."
+REMARK = f"\\{MARK} Other processes were at work in each of these runs."
 
 
 def busy_seconds() -> float | None:
