@@ -1,0 +1,308 @@
+"""Solutions along the strength of the penalty, of all rows and of splits, as columns of one problem."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unisvm.bases import ColumnBasis
+from unisvm.column_spec import ColumnSpec
+from unisvm.engine import majoriser_of
+from unisvm.feature_selection.objective import PenalisedObjective, RestrictedObjective, StandardisedColumns
+from unisvm.feature_selection.penalties import Penalty
+from unisvm.kernels import Linear
+from unisvm.losses.base import Loss
+from unisvm.nystrom.gram import Gram, diagonal_gram, second_moments
+from unisvm.objective import Objective
+from unisvm.preconditioner import MajoriserCoordinates
+from unisvm.rows import MemoryRows
+from unisvm.solvers import LBFGS, Result, Start, StopReason
+from unisvm.solvers.base import minimise
+from unisvm.sweep import decisions, residuals
+
+# The lowest strength of a path, as a share of that at which the first column comes in. Lower ones brought no further
+# columns on the sets of benchmarks/feature_selection.py: their weights are all below the cutoff.
+_LOWEST_SHARE = 1e-3
+# Columns that deviate less from their mean, as a share of their size, are constant but for rounding.
+_CONSTANT, _ROUNDINGS = 1e-6, 10
+
+
+class Columns(NamedTuple):
+    """The columns of a problem: every split times every output, in this order; the first split is all rows.
+
+    Attributes
+    ----------
+    loss : Loss
+    penalties : ndarray of shape (n_splits,)
+        λ of each split.
+    totals : ndarray of shape (n_splits,)
+        Σs over the training rows of each split.
+    n_outputs : int
+    target_medians : ndarray of shape (n_outputs,) or None
+        Medians of real targets.
+    """
+
+    loss: Loss
+    penalties: np.ndarray
+    totals: np.ndarray
+    n_outputs: int
+    target_medians: np.ndarray | None
+
+    def spec(self, splits: np.ndarray | None = None) -> ColumnSpec:
+        """All outputs of each of these splits, which may repeat."""
+        splits = np.arange(len(self.totals)) if splits is None else splits
+        split_of = np.repeat(splits, self.n_outputs)
+        target_of = np.tile(np.arange(self.n_outputs), len(splits))
+        medians = None if self.target_medians is None else self.target_medians[target_of]
+        return ColumnSpec(
+            (self.loss,),
+            np.zeros_like(split_of),
+            self.penalties[split_of],
+            self.totals[split_of],
+            target_of,
+            self.n_outputs + split_of,
+            medians,
+        )
+
+
+class Solutions(NamedTuple):
+    """Solutions along a path, at falling strengths of the penalty.
+
+    Attributes
+    ----------
+    strengths : ndarray of shape (n,)
+        μ.
+    weights : ndarray of shape (n, n_coordinates, n_columns)
+    objective : ndarray of shape (n, n_columns)
+    """
+
+    strengths: np.ndarray
+    weights: np.ndarray
+    objective: np.ndarray
+
+    def last(self) -> Solutions:
+        """The last of them."""
+        return Solutions(*(array[-1:] for array in self))
+
+
+class Refits(NamedTuple):
+    """Fits of the chosen columns of X alone, one for each strength.
+
+    Attributes
+    ----------
+    dual : ndarray of shape (n, n_features, n_splits, n_outputs)
+        Coefficients of the columns of X, less their centre, in training units.
+    intercept : ndarray of shape (n, n_splits, n_outputs)
+    objective, stationarity : ndarray of shape (n, n_splits, n_outputs)
+    """
+
+    dual: np.ndarray
+    intercept: np.ndarray
+    objective: np.ndarray
+    stationarity: np.ndarray
+
+
+class SelectionProblem:
+    """λ‖w‖² + (1/Σs) Σ s ψ(r) over standardised columns, for all rows and for splits, with a penalty to come.
+
+    Parameters
+    ----------
+    rows : MemoryRows
+        Their targets are those of the outputs, then the weights of each split.
+    columns : Columns
+    is_margin : bool
+        Whether the residual is 1 − y f(x), as in classification, or y − f(x).
+    intercept : bool
+        With it, columns are standardised about their mean, and else about 0.
+    rng : RandomState
+    tol, max_iter
+        Of the solver.
+
+    Attributes
+    ----------
+    basis : StandardisedColumns
+    varies : ndarray of bool of shape (n_features,)
+        The columns of X that are not constant.
+    n_iter : int
+        Iterations so far.
+    n_unfinished : int
+        Columns that stopped at `max_iter` so far.
+    """
+
+    def __init__(
+        self,
+        rows: MemoryRows,
+        columns: Columns,
+        *,
+        is_margin: bool,
+        intercept: bool,
+        rng: np.random.RandomState,
+        tol: float,
+        max_iter: int,
+    ):
+        self.rows, self.columns = rows, columns
+        self._is_margin, self._intercept, self._tol, self._max_iter = is_margin, intercept, tol, max_iter
+        centre = ColumnBasis.of(Linear(), rows, rng, centred=intercept).feature_map.centre
+        as_they_are = StandardisedColumns(centre, np.ones(rows.n_features))
+        self._features = as_they_are.build(rows)
+        scale, self.varies = _scales(diagonal_gram(rows, as_they_are, self._features), centre, intercept)
+        self.basis = StandardisedColumns(centre, scale)
+        # of least squares, since no sample is solved first
+        self._gram = second_moments(rows, self.basis, self._features, rng, None, quadratic=True)
+        self.n_iter = self.n_unfinished = 0
+
+    @property
+    def _shared(self) -> tuple[MemoryRows, Any, StandardisedColumns]:
+        return self.rows, self._features, self.basis
+
+    @property
+    def _mean(self) -> np.ndarray | None:
+        return self._gram.mean if self._intercept else None
+
+    def _majoriser(self, spec: ColumnSpec, curvature: float = 0.0) -> MajoriserCoordinates:
+        """Majoriser of the risk of all rows plus `curvature` times ‖w‖²; it preconditions the splits as well."""
+        with_penalty = replace(spec, penalties=np.full(spec.n_columns, spec.penalties[0] + curvature))
+        return majoriser_of(self._gram, with_penalty, self._intercept, self.rows.dtype)
+
+    def _minimise(self, objective: Objective, majoriser: MajoriserCoordinates, weights: np.ndarray | None) -> Result:
+        start = Start(weights)
+        result = minimise(LBFGS(), objective, majoriser, start, tol=self._tol, max_iter=self._max_iter)
+        self.n_iter += len(result.history)
+        self.n_unfinished += result.reasons.count(StopReason.MAX_ITER)
+        return result
+
+    def _zeros(self) -> np.ndarray:
+        return np.zeros((self.basis.rank + self._intercept, len(self.columns.totals) * self.columns.n_outputs))
+
+    def dense_solution(self) -> np.ndarray:
+        """Weights without a penalty."""
+        spec = self.columns.spec()
+        objective = Objective(*self._shared, spec, self._is_margin, self._mean)
+        return self._minimise(objective, self._majoriser(spec), None).weights
+
+    def steepest_slope(self) -> float:
+        """The largest slope of the mean loss in a weight where all of them are 0."""
+        spec = self.columns.spec()
+        objective = Objective(*self._shared, spec, self._is_margin, self._mean)
+        _, gradient = objective(self._zeros(), np.arange(spec.n_columns))
+        return float(np.abs(gradient[: self.basis.rank]).max())
+
+    def solve(self, penalty: Penalty, strengths: np.ndarray, dense: np.ndarray) -> Solutions:
+        """Solutions at these strengths, which fall; each column of each is the lower of two.
+
+        One comes from the solution at the next higher strength, beginning with no columns of X at all, and one from
+        that at the next lower strength, beginning with all of them, `dense`. Bounded losses with jumps may give up a
+        whole class where no column tells it from the other; those that begin with all columns do not.
+        """
+        falling = self._walk(penalty, strengths, self._zeros())
+        rising = self._walk(penalty, strengths[::-1], dense)[::-1]
+        objective = np.array([np.minimum(a.objective, b.objective) for a, b in zip(falling, rising, strict=True)])
+        weights = np.array(
+            [np.where(a.objective <= b.objective, a.weights, b.weights) for a, b in zip(falling, rising, strict=True)]
+        )
+        return Solutions(strengths, weights, objective)
+
+    def _walk(self, penalty: Penalty, strengths: np.ndarray, weights: np.ndarray) -> list[Result]:
+        """Solutions at these strengths one after the other, each from the one before."""
+        spec, results = self.columns.spec(), []
+        for strength in strengths.tolist():
+            objective = PenalisedObjective(*self._shared, spec, self._is_margin, self._mean, penalty, strength)
+            majoriser = self._majoriser(spec, strength * penalty.A)
+            results.append(self._minimise(objective, majoriser, weights))
+            weights = results[-1].weights
+        return results
+
+    def supports(self, solutions: Solutions, penalty: Penalty) -> np.ndarray:
+        """Columns of X whose weight is beyond the cutoff in any output, of shape (n, n_features, n_splits)."""
+        body = solutions.weights[:, : self.basis.rank]
+        large = (np.abs(body) > penalty.cutoff).reshape(len(body), self.basis.rank, -1, self.columns.n_outputs)
+        return np.asarray(large.any(axis=3) & self.varies[:, None])
+
+    def refit(self, supports: np.ndarray, weights: np.ndarray) -> Refits:
+        """Fits of these columns of X alone, without the penalty, from given weights: all in one solve.
+
+        Parameters
+        ----------
+        supports : ndarray of bool of shape (n, n_features, n_splits)
+        weights : ndarray of shape (n, n_coordinates, n_columns)
+        """
+        n, d, n_splits = supports.shape
+        n_outputs = self.columns.n_outputs
+        # strengths that choose alike are fitted once
+        choices = supports.transpose(0, 2, 1).reshape(n * n_splits, d)
+        splits = np.tile(np.arange(n_splits), n)
+        keys = np.concatenate([splits[:, None], np.packbits(choices, axis=1)], axis=1)
+        _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        spec = self.columns.spec(splits[first])
+        free = np.repeat(choices[first].T, n_outputs, axis=1)
+        objective = RestrictedObjective(*self._shared, spec, self._is_margin, self._mean, free)
+        by_split = weights.reshape(n, -1, n_splits, n_outputs).transpose(1, 0, 2, 3)
+        begin = by_split.reshape(-1, n * n_splits, n_outputs)[:, first].reshape(-1, spec.n_columns)
+        result = self._minimise(objective, self._majoriser(spec), objective.restrict(begin, np.arange(spec.n_columns)))
+        dual, intercept = objective.to_dual(objective.restrict(result.weights, np.arange(spec.n_columns)))
+
+        def expand(array: np.ndarray) -> np.ndarray:
+            by_choice = array.reshape(*array.shape[:-1], len(first), n_outputs)[..., inverse.ravel(), :]
+            return np.moveaxis(by_choice.reshape(*array.shape[:-1], n, n_splits, n_outputs), -3, 0)
+
+        return Refits(*map(expand, (dual, intercept, result.objective, result.stationarity)))
+
+    def held_out_losses(self, refits: Refits, tests: list[np.ndarray]) -> np.ndarray:
+        """Mean losses on the rows that each split leaves out, of shape (n, n_splits − 1)."""
+        n, losses = len(refits.dual), []
+        for k, test in enumerate(tests, start=1):
+            dual = refits.dual[:, :, k].transpose(1, 0, 2).reshape(self.basis.rank, -1)
+            intercept = refits.intercept[:, k].ravel()
+            targets = np.tile(self.rows.targets[test, : self.columns.n_outputs], n)
+            f = self.rows.map_rows(partial(_decide, dual, intercept), self._features, test)
+            values = self.columns.loss.value(residuals(f, targets, self._is_margin))
+            mean = np.average(values, axis=0, weights=self.rows.take_weights(test))
+            losses.append(mean.reshape(n, -1).mean(axis=1))
+        return np.stack(losses, axis=1) if losses else np.empty((n, 0))
+
+
+def _decide(dual: np.ndarray, intercept: np.ndarray, features: Any) -> np.ndarray:
+    """f of a block of features."""
+    return np.asarray(decisions(features, dual, 1) + intercept)
+
+
+def falling_strengths(slope: float, penalty: Penalty, n: int, lowest: float | None = None) -> np.ndarray:
+    """Strengths from that at which the first weight leaves 0 down to `lowest`, or to a thousandth.
+
+    A weight stays near 0 as long as μ times the largest slope of φ is above that of the loss.
+
+    Parameters
+    ----------
+    slope : float
+        The largest slope of the mean loss in a weight, at 0.
+    penalty : Penalty
+    n : int
+    lowest : float, optional
+    """
+    highest = slope / penalty.steepest
+    if not highest > 0:
+        # nothing depends on X
+        highest = 1.0
+    if lowest is None:
+        lowest = highest * _LOWEST_SHARE
+    return np.array([lowest]) if lowest >= highest or n == 1 else np.geomspace(highest, lowest, n)
+
+
+def _scales(moments: Gram, centre: np.ndarray, intercept: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Root mean square of each column about its mean, or about 0, and which columns have one that is not 0.
+
+    Parameters
+    ----------
+    moments : Gram
+        Means and mean squares of the columns of X, less `centre`.
+    centre : ndarray of shape (n_features,)
+    intercept : bool
+    """
+    squares = moments.matrix
+    variance = np.maximum(squares - moments.mean**2, 0) if intercept else squares
+    rounding = _ROUNDINGS * np.finfo(centre.dtype).eps * np.abs(centre.astype(np.float64))
+    varies = variance > np.maximum(_CONSTANT**2 * squares, rounding**2)
+    return np.sqrt(np.where(varies, variance, 1.0)), varies
