@@ -255,12 +255,15 @@ def _walk_path(
 ) -> tuple[SelectionPath, Certificate]:
     """Candidates of all widths, in the units of y, and how their fits ended."""
     dense, slope = problem.dense_solution(), problem.steepest_slope()
+    strengths = [
+        settings.alphas
+        if settings.alpha is None and settings.alphas is not None
+        else falling_strengths(slope, penalty, n_alphas, settings.alpha)
+        for penalty in settings.penalties
+    ]
     paths, certificates = [], []
-    for penalty in settings.penalties:
-        strengths = settings.alphas
-        if strengths is None or settings.alpha is not None:
-            strengths = falling_strengths(slope, penalty, n_alphas, settings.alpha)
-        solutions = problem.solve(penalty, strengths, dense)
+    all_solutions = problem.solve(settings.penalties, np.array(strengths), dense)
+    for penalty, solutions in zip(settings.penalties, all_solutions, strict=True):
         if settings.alpha is not None:
             # the others were steps on the way
             solutions = solutions.last()

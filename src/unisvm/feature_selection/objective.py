@@ -12,6 +12,7 @@ from unisvm.feature_selection.penalties import Penalty
 from unisvm.kernels import Linear
 from unisvm.nystrom.column_map import ColumnMap
 from unisvm.objective import Objective
+from unisvm.preconditioner import SpectralMajoriser, Spectrum
 from unisvm.rows import RowStore
 
 
@@ -58,8 +59,8 @@ class PenalisedObjective(Objective):
     rows, features, basis, spec, is_margin, mean
         As in `Objective`.
     penalty : Penalty
-        φ.
-    strength : float
+        φ, with a width for each column.
+    strengths : ndarray of shape (n_columns,)
         μ.
     """
 
@@ -72,19 +73,19 @@ class PenalisedObjective(Objective):
         is_margin: bool,
         mean: np.ndarray | None,
         penalty: Penalty,
-        strength: float,
+        strengths: np.ndarray,
     ):
         super().__init__(rows, features, basis, spec, is_margin, mean)
         self._penalty = penalty
-        self._strength = strength
+        self._strengths = strengths
         self._rank = basis.rank
 
     def __call__(self, W: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values, of shape (q,), and gradients at W."""
         value, gradient = super().__call__(W, columns)
-        body = W[: self._rank]
-        gradient[: self._rank] += self._strength * self._penalty.derivative(body)
-        return value + self._strength * self._penalty.value(body).sum(axis=0), gradient
+        penalty, strengths, body = self._penalty.take(columns), self._strengths[columns], W[: self._rank]
+        gradient[: self._rank] += strengths * penalty.derivative(body)
+        return value + strengths * penalty.value(body).sum(axis=0), gradient
 
 
 class RestrictedObjective(Objective):
@@ -119,3 +120,46 @@ class RestrictedObjective(Objective):
     def restrict(self, W: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """W with zeros for the columns of X that are not chosen."""
         return W * self._free[:, columns]
+
+
+class ColumnMajoriser(SpectralMajoriser):
+    """Majorisers of columns that differ in λ, or in μ/b, by the eigenvectors V of the moments of the columns of X.
+
+    The weights remain those of the columns of X, since the penalty is of these: w = V (z/√(2(λ + A e))) for the
+    eigenvalues e.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+    penalties : ndarray of shape (n_columns,)
+        λ + μ/b.
+    constants : ndarray of shape (n_columns,)
+        A.
+    intercept : bool
+    """
+
+    def __init__(self, spectrum: Spectrum, penalties: np.ndarray, constants: np.ndarray, *, intercept: bool):
+        super().__init__(spectrum, penalties, constants, intercept=intercept)
+        self._spectrum = spectrum
+        self._rank = len(spectrum.values)
+
+    def _turn(self, turn: Callable[[np.ndarray], np.ndarray], W: np.ndarray) -> np.ndarray:
+        """W, of which all but the coordinate of an intercept are turned."""
+        return np.concatenate([turn(W[: self._rank]), W[self._rank :]])
+
+    def to_weights(self, Z: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Weights of the columns of X."""
+        return self._turn(self._spectrum.to_dual, super().to_weights(Z, columns))
+
+    def from_weights(self, W: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Inverse of `to_weights`."""
+        return super().from_weights(self._turn(self._spectrum.from_values, W), columns)
+
+    def gradient(self, gradient: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Gradient in these coordinates, from that in the weights."""
+        return super().gradient(self._turn(self._spectrum.from_values, gradient), columns)
+
+    def least_squares(self, correlation: np.ndarray) -> np.ndarray:
+        """Least-squares solutions, given the mean of y times the features, one or more for each column."""
+        solutions = super().least_squares(self._turn(self._spectrum.from_values, correlation))
+        return self._turn(self._spectrum.to_dual, solutions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,14 +10,18 @@ import numpy as np
 
 from unisvm.bases import ColumnBasis
 from unisvm.column_spec import ColumnSpec
-from unisvm.engine import majoriser_of
-from unisvm.feature_selection.objective import PenalisedObjective, RestrictedObjective, StandardisedColumns
+from unisvm.feature_selection.objective import (
+    ColumnMajoriser,
+    PenalisedObjective,
+    RestrictedObjective,
+    StandardisedColumns,
+)
 from unisvm.feature_selection.penalties import Penalty
 from unisvm.kernels import Linear
 from unisvm.losses.base import Loss
 from unisvm.nystrom.gram import Gram, diagonal_gram, second_moments
 from unisvm.objective import Objective
-from unisvm.preconditioner import MajoriserCoordinates
+from unisvm.preconditioner import Spectrum
 from unisvm.rows import MemoryRows
 from unisvm.solvers import LBFGS, Result, Start, StopReason
 from unisvm.solvers.base import minimise
@@ -69,7 +73,7 @@ class Columns(NamedTuple):
 
 
 class Solutions(NamedTuple):
-    """Solutions along a path, at falling strengths of the penalty.
+    """Solutions along a path of one width, at falling strengths of the penalty.
 
     Attributes
     ----------
@@ -151,31 +155,26 @@ class SelectionProblem:
         scale, self.varies = _scales(diagonal_gram(rows, as_they_are, self._features), centre, intercept)
         self.basis = StandardisedColumns(centre, scale)
         # of least squares, since no sample is solved first
-        self._gram = second_moments(rows, self.basis, self._features, rng, None, quadratic=True)
+        gram = second_moments(rows, self.basis, self._features, rng, None, quadratic=True)
+        self._mean = gram.mean if intercept else None
+        self._spectrum = Spectrum(gram, intercept, np.dtype(np.float64))
         self.n_iter = self.n_unfinished = 0
 
     @property
     def _shared(self) -> tuple[MemoryRows, Any, StandardisedColumns]:
         return self.rows, self._features, self.basis
 
-    @property
-    def _mean(self) -> np.ndarray | None:
-        return self._gram.mean if self._intercept else None
+    def _majoriser(self, spec: ColumnSpec, curvatures: np.ndarray | float = 0.0) -> ColumnMajoriser:
+        """Majorisers of the risk of all rows plus `curvatures` times ‖w‖²; they precondition the splits as well."""
+        constants = np.full(spec.n_columns, self.columns.loss.A)
+        return ColumnMajoriser(self._spectrum, spec.penalties + curvatures, constants, intercept=self._intercept)
 
-    def _majoriser(self, spec: ColumnSpec, curvature: float = 0.0) -> MajoriserCoordinates:
-        """Majoriser of the risk of all rows plus `curvature` times ‖w‖²; it preconditions the splits as well."""
-        with_penalty = replace(spec, penalties=np.full(spec.n_columns, spec.penalties[0] + curvature))
-        return majoriser_of(self._gram, with_penalty, self._intercept, self.rows.dtype)
-
-    def _minimise(self, objective: Objective, majoriser: MajoriserCoordinates, weights: np.ndarray | None) -> Result:
+    def _minimise(self, objective: Objective, majoriser: ColumnMajoriser, weights: np.ndarray | None) -> Result:
         start = Start(weights)
         result = minimise(LBFGS(), objective, majoriser, start, tol=self._tol, max_iter=self._max_iter)
         self.n_iter += len(result.history)
         self.n_unfinished += result.reasons.count(StopReason.MAX_ITER)
         return result
-
-    def _zeros(self) -> np.ndarray:
-        return np.zeros((self.basis.rank + self._intercept, len(self.columns.totals) * self.columns.n_outputs))
 
     def dense_solution(self) -> np.ndarray:
         """Weights without a penalty."""
@@ -187,33 +186,46 @@ class SelectionProblem:
         """The largest slope of the mean loss in a weight where all of them are 0."""
         spec = self.columns.spec()
         objective = Objective(*self._shared, spec, self._is_margin, self._mean)
-        _, gradient = objective(self._zeros(), np.arange(spec.n_columns))
+        zeros = np.zeros((self.basis.rank + self._intercept, spec.n_columns))
+        _, gradient = objective(zeros, np.arange(spec.n_columns))
         return float(np.abs(gradient[: self.basis.rank]).max())
 
-    def solve(self, penalty: Penalty, strengths: np.ndarray, dense: np.ndarray) -> Solutions:
-        """Solutions at these strengths, which fall; each column of each is the lower of two.
+    def solve(self, penalties: Sequence[Penalty], strengths: np.ndarray, dense: np.ndarray) -> list[Solutions]:
+        """Solutions for each of some penalties, at strengths that fall; each column of each is the lower of two.
 
         One comes from the solution at the next higher strength, beginning with no columns of X at all, and one from
-        that at the next lower strength, beginning with all of them, `dense`. Bounded losses with jumps may give up a
-        whole class where no column tells it from the other; those that begin with all columns do not.
-        """
-        falling = self._walk(penalty, strengths, self._zeros())
-        rising = self._walk(penalty, strengths[::-1], dense)[::-1]
-        objective = np.array([np.minimum(a.objective, b.objective) for a, b in zip(falling, rising, strict=True)])
-        weights = np.array(
-            [np.where(a.objective <= b.objective, a.weights, b.weights) for a, b in zip(falling, rising, strict=True)]
-        )
-        return Solutions(strengths, weights, objective)
+        that at the next lower strength, beginning with all of them, `dense`. Bounded losses may give up a whole class
+        where no column of X tells it from the others; those that begin with all columns do not. Both directions and all
+        penalties take their steps in one solve.
 
-    def _walk(self, penalty: Penalty, strengths: np.ndarray, weights: np.ndarray) -> list[Result]:
-        """Solutions at these strengths one after the other, each from the one before."""
-        spec, results = self.columns.spec(), []
-        for strength in strengths.tolist():
-            objective = PenalisedObjective(*self._shared, spec, self._is_margin, self._mean, penalty, strength)
-            majoriser = self._majoriser(spec, strength * penalty.A)
-            results.append(self._minimise(objective, majoriser, weights))
-            weights = results[-1].weights
-        return results
+        Parameters
+        ----------
+        penalties : sequence of Penalty
+            Of one shape.
+        strengths : ndarray of shape (n_penalties, n)
+        dense : ndarray of shape (n_coordinates, n_columns)
+        """
+        n_penalties, q = len(penalties), dense.shape[1]
+        spec = self.columns.spec(np.tile(np.arange(len(self.columns.totals)), 2 * n_penalties))
+        widths = np.repeat(np.tile([penalty.width for penalty in penalties], 2), q)
+        every = type(penalties[0])(widths)
+        weights = np.concatenate([np.zeros_like(dense)] * n_penalties + [dense] * n_penalties, axis=1)
+        found = []
+        for both in zip(strengths.T, strengths.T[::-1], strict=True):
+            of_columns = np.repeat(np.concatenate(both), q)
+            objective = PenalisedObjective(*self._shared, spec, self._is_margin, self._mean, every, of_columns)
+            result = self._minimise(objective, self._majoriser(spec, of_columns * every.A), weights)
+            weights = result.weights
+            found.append((result.objective, weights))
+        # by strength, direction, penalty
+        shape = len(found), 2, n_penalties
+        values = np.array([value for value, _ in found]).reshape(*shape, q)
+        stored = np.array([W for _, W in found]).reshape(shape[0], -1, *shape[1:], q).transpose(0, 2, 3, 1, 4)
+        falling, rising = values[:, 0], values[::-1, 1]
+        lower = (falling <= rising)[:, :, None]
+        best = np.where(lower, stored[:, 0], stored[::-1, 1])
+        objectives = np.minimum(falling, rising)
+        return [Solutions(strengths[k], best[:, k], objectives[:, k]) for k in range(n_penalties)]
 
     def supports(self, solutions: Solutions, penalty: Penalty) -> np.ndarray:
         """Columns of X whose weight is beyond the cutoff in any output, of shape (n, n_features, n_splits)."""
@@ -288,7 +300,7 @@ def falling_strengths(slope: float, penalty: Penalty, n: int, lowest: float | No
         highest = 1.0
     if lowest is None:
         lowest = highest * _LOWEST_SHARE
-    return np.array([lowest]) if lowest >= highest or n == 1 else np.geomspace(highest, lowest, n)
+    return np.geomspace(max(highest, lowest), lowest, n)
 
 
 def _scales(moments: Gram, centre: np.ndarray, intercept: bool) -> tuple[np.ndarray, np.ndarray]:

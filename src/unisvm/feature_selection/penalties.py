@@ -7,38 +7,41 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from unisvm._checks import one_of
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Penalty(ABC):
     """φ(t) of weights t.
 
     Attributes
     ----------
-    width : float
-        b: φ saturates where t² is well above it.
+    width : float or ndarray of shape (n_columns,)
+        b: φ saturates where t² is well above it. An array has one for each column of weights.
     """
 
-    width: float
+    width: Any
+
+    def take(self, columns: np.ndarray) -> Penalty:
+        """The penalties of some columns of weights."""
+        return type(self)(self.width[columns])
 
     @property
-    def A(self) -> float:
+    def A(self) -> Any:
         """The smallest constant for which A t² − φ(t) is convex."""
         return 1 / self.width
 
     @property
     @abstractmethod
-    def cutoff(self) -> float:
+    def cutoff(self) -> Any:
         """Size of a weight where the slope of φ is largest; beyond it, φ lets go of the weight."""
 
     @property
-    def steepest(self) -> float:
+    def steepest(self) -> Any:
         """The largest slope of φ."""
-        return float(self.derivative(np.nextafter(np.array([self.cutoff]), 0))[0])
+        return self.derivative(np.nextafter(self.cutoff, 0))
 
     @abstractmethod
     def value(self, t: np.ndarray) -> np.ndarray:
@@ -53,9 +56,9 @@ class Exponential(Penalty):
     """φ(t) = 1 − exp(−t²/b)."""
 
     @property
-    def cutoff(self) -> float:
+    def cutoff(self) -> Any:
         """√(b/2), where φ turns from convex to concave."""
-        return float(np.sqrt(self.width / 2))
+        return np.sqrt(self.width / 2)
 
     def value(self, t: np.ndarray) -> np.ndarray:
         """φ(t), elementwise."""
@@ -70,9 +73,9 @@ class Truncated(Penalty):
     """φ(t) = min(t²/b, 1)."""
 
     @property
-    def cutoff(self) -> float:
+    def cutoff(self) -> Any:
         """√b, where φ is cut off."""
-        return float(np.sqrt(self.width))
+        return np.sqrt(self.width)
 
     def value(self, t: np.ndarray) -> np.ndarray:
         """φ(t), elementwise."""
@@ -85,8 +88,3 @@ class Truncated(Penalty):
 
 #: penalties by their names
 PENALTIES: dict[str, type[Penalty]] = {"exponential": Exponential, "truncated": Truncated}
-
-
-def get(name: str, width: float) -> Penalty:
-    """The penalty of that name and width."""
-    return PENALTIES[one_of("penalty", name, PENALTIES)](width)
