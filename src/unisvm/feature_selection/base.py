@@ -85,7 +85,7 @@ class BaseSparseUniSVM(SelectorMixin, ParameterEstimator):
     n_alphas: int = 25
     alphas: Any = None
     cv: Any = None
-    rule: str = "one_standard_error"
+    rule: str = "best"
     fit_intercept: bool = True
     tol: float = 1e-4
     max_iter: int = 1000

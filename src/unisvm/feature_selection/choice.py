@@ -37,7 +37,7 @@ class SelectionPath(NamedTuple):
 
 
 #: rules by which a candidate is chosen
-RULES = ("one_standard_error", "best")
+RULES = ("best", "one_standard_error")
 
 
 def choose(path: SelectionPath, rule: str) -> int:

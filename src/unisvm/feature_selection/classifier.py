@@ -24,8 +24,9 @@ class SparseUniSVMClassifier(ClassifierMixin, BaseSparseUniSVM):
 
     where φ saturates: φ(t) = 1 − exp(−t²/b), or min(t²/b, 1). A weight in use costs about α, however large it is, so
     that it is not pulled to 0 as an ℓ1 penalty pulls it, and the others stay near 0. The columns whose weights are
-    beyond the steepest place of φ are selected, and the machine is fitted to them alone, without φ. Since
-    t²/b − φ(t) is convex, φ is of the least-squares DC type that the loss is of, and one matrix majorises both.
+    beyond the steepest place of φ are selected, in more than half of the fits to all rows and to each split's, and the
+    machine is fitted to them alone, without φ. Since t²/b − φ(t) is convex, φ is of the least-squares DC type that the
+    loss is of, and one matrix majorises both.
 
     The strength α is chosen along a path, and the width b among a few, by losses on held-out rows. A bounded loss lets
     the choice bear wrong labels.
@@ -52,7 +53,7 @@ class SparseUniSVMClassifier(ClassifierMixin, BaseSparseUniSVM):
     cv : int, splitter or iterable, optional
         Splits of the rows that choose. A number shuffles the rows by `random_state`; None stands for 5, or as many as
         the smallest class has rows.
-    rule : {"one_standard_error", "best"}, default="one_standard_error"
+    rule : {"best", "one_standard_error"}, default="best"
         "best" takes the width and strength of the least held-out loss. "one_standard_error" takes the fewest columns
         whose loss is above it by no more than a standard error of the difference, estimated from the splits.
     fit_intercept : bool, default=True
