@@ -46,8 +46,8 @@ class SparseUniSVMClassifier(ClassifierMixin, BaseSparseUniSVM):
         Strength α of the penalty. With a number, the path ends there. With a number for `width` as well, nothing is
         chosen, and no rows are held out.
     n_alphas : int, default=25
-        Values along the path, evenly spaced on a logarithmic scale from the one that the first column comes in at down
-        to a thousandth of it, or to `alpha`.
+        Values along the path, evenly spaced on a logarithmic scale from about where the first column comes in down to a
+        thousandth of it, or to `alpha`.
     alphas : array-like, optional
         The values themselves, for ``alpha="auto"``.
     cv : int, splitter or iterable, optional

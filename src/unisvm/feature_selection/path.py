@@ -291,9 +291,9 @@ def _decide(dual: np.ndarray, intercept: np.ndarray, features: Any) -> np.ndarra
 
 
 def falling_strengths(slope: float, penalty: Penalty, n: int, lowest: float | None = None) -> np.ndarray:
-    """Strengths from that at which the first weight leaves 0 down to `lowest`, or to a thousandth.
+    """Strengths from about that at which the first weight leaves 0 down to `lowest`, or to a thousandth.
 
-    A weight stays near 0 as long as μ times the largest slope of φ is above that of the loss.
+    Small steps leave a weight near 0 as long as μ times the largest slope of φ is above that of the loss.
 
     Parameters
     ----------
