@@ -51,7 +51,8 @@ def test_recovery_with_wrong_targets(model, target, penalty):
 def test_recovery_of_rare_classes(loss, share):
     rows = np.random.RandomState(1).randn(600, 20)
     f = rows[:, 2] + rows[:, 5] - rows[:, 9]
-    model = SparseUniSVMClassifier(loss, random_state=0).fit(rows, f > np.quantile(f, 1 - share))
+    model = SparseUniSVMClassifier(loss, rule="one_standard_error", random_state=0)
+    model.fit(rows, f > np.quantile(f, 1 - share))
     assert set(model.get_support(indices=True)) == {2, 5, 9}
     assert model.score(rows, f > np.quantile(f, 1 - share)) > 0.97
 
@@ -71,7 +72,7 @@ def test_regressor_is_equivariant():
 def test_several_classes_share_a_support():
     rows = np.random.RandomState(2).randn(500, 15)
     labels = np.array(["a", "b", "c"])[np.stack([rows[:, 1], rows[:, 4], rows[:, 8]], axis=1).argmax(axis=1)]
-    model = SparseUniSVMClassifier(random_state=0).fit(rows, labels)
+    model = SparseUniSVMClassifier(rule="one_standard_error", random_state=0).fit(rows, labels)
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert model.coef_.shape == (3, 15)
     assert model.get_support(indices=True).tolist() == [1, 4, 8]
@@ -108,9 +109,9 @@ def test_fewest_columns_as_good():
 
 
 def test_given_strengths():
-    alphas = [0.01, 0.3, 0.1]
+    alphas = [0.01, 0.3, 0.02]
     model = SparseUniSVMClassifier(width=0.01, alphas=alphas, random_state=0).fit(X, y)
-    assert model.path_.alpha.tolist() == [0.3, 0.1, 0.01]
+    assert model.path_.alpha.tolist() == [0.3, 0.02, 0.01]
     assert model.alpha_ in alphas
 
 
@@ -156,9 +157,7 @@ def test_weights_are_repetitions(model, target):
     counts = np.random.RandomState(0).randint(0, 3, size=len(X))
     places = np.repeat(np.arange(len(X)), counts)
     splits = list(KFold(3).split(X))
-    repeated_splits = [
-        tuple(np.flatnonzero(np.isin(places, rows)) for rows in split) for split in splits
-    ]
+    repeated_splits = [tuple(np.flatnonzero(np.isin(places, rows)) for rows in split) for split in splits]
     options = {"tol": 1e-8, "max_iter": 5000, "width": 0.01, "n_alphas": 8}
     weighted = clone(model).set_params(cv=splits, **options).fit(X, target, counts)
     repeated = clone(model).set_params(cv=repeated_splits, **options).fit(X[places], target[places])
@@ -217,8 +216,8 @@ def test_memory_maps(tmp_path):
 
 def test_many_columns():
     # so many have no matrix of their moments
-    rows, labels = rows_with_support(400, 2100, wrong=0.0)
-    model = SparseUniSVMClassifier(width=0.01, n_alphas=10, random_state=0).fit(sparse.csr_array(rows), labels)
+    rows, labels = rows_with_support(300, 2100, wrong=0.0)
+    model = SparseUniSVMClassifier(width=0.01, alpha=0.02, n_alphas=4).fit(sparse.csr_array(rows), labels)
     assert model.support_[list(SUPPORT)].all()
     assert model.support_.sum() < 30
 
@@ -279,13 +278,13 @@ def test_constructor_stores_parameters_and_does_nothing_else(cls):
 
 @BOTH
 def test_fit_keeps_parameters_and_arguments(model, target):
-    model = clone(model).set_params(alphas=np.array([0.1, 0.3]), width=0.01)
+    model = clone(model).set_params(alphas=np.array([0.01, 0.02]), width=0.01)
     before = model.get_params(deep=False)
     rows, weights = X.copy(), np.ones(300)
     assert model.fit(rows, target, weights) is model
     assert all(value is before[name] for name, value in model.get_params(deep=False).items())
     np.testing.assert_array_equal(rows, X)
-    assert model.alphas.tolist() == [0.1, 0.3]
+    assert model.alphas.tolist() == [0.01, 0.02]
 
 
 # ------------------------------------------------------------------ warnings

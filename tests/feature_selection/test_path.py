@@ -110,5 +110,7 @@ def test_held_out_losses(loss, is_margin):
         for output in range(2):
             f = (case.X[test] - problem.basis.centre) @ refits.dual[k, :, 1, output] + refits.intercept[k, 1, output]
             y = case.y[test, output]
-            of_outputs.append(np.average(case.loss.value(1 - y * f if is_margin else y - f), weights=case.weights[test]))
+            of_outputs.append(
+                np.average(case.loss.value(1 - y * f if is_margin else y - f), weights=case.weights[test])
+            )
         assert found[k, 0] == pytest.approx(np.mean(of_outputs), rel=1e-10)
