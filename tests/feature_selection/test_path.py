@@ -51,6 +51,17 @@ def test_objective_of_a_column_is_the_lower_of_both_directions(penalty):
             assert both.objective[k, column] == pytest.approx(function(both.weights[k, :, column]), rel=1e-9)
 
 
+def test_one_way_begins_with_all_columns():
+    # weights at 0 cannot climb so narrow a wall, and those beyond it stay there
+    case = Problem(penalty="truncated", width=1e-6)
+    dense, strengths = case.problem.dense_solution(), np.array([[0.01]])
+    (solutions,) = case.problem.solve([case.penalty], strengths, dense)
+    assert case.problem.supports(solutions, case.penalty).all()
+    (from_none,) = case.problem.solve([case.penalty], strengths, np.zeros_like(dense))
+    assert not case.problem.supports(from_none, case.penalty).any()
+    assert (solutions.objective < from_none.objective - 0.1).all()
+
+
 def test_penalties_that_are_solved_together_are_those_alone():
     case = Problem(width=0.02)
     other = PENALTIES["exponential"](0.2)

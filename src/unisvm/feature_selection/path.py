@@ -238,7 +238,7 @@ class SelectionProblem:
         """
         body = solutions.weights[:, : self.basis.rank]
         large = (np.abs(body) > penalty.cutoff).reshape(len(body), self.basis.rank, -1, self.columns.n_outputs)
-        supports = large.any(axis=3) & self.varies[:, None]
+        supports = large.any(axis=3)
         supports[:, :, 0] = supports.mean(axis=2) > _MAJORITY
         return np.asarray(supports)
 
