@@ -221,8 +221,10 @@ INTRODUCTION = """# Selecting columns
 
 A penalty that saturates selects the informative columns and leaves out the others, where an ℓ1 penalty has to choose
 between keeping columns that tell nothing and shrinking those that do. With a bounded loss it does so with wrong labels
-in the training rows. The penalty is of the least-squares DC type that the losses are of, so that the same algorithm
-minimises both with one matrix.
+in the training rows: F1 of the support is 0.98 to 1.00 on four of five generated sets, where an ℓ1 machine has 0.45 to
+0.65 and its pipeline with a second machine 0.55 to 0.98. With fewer rows than columns it keeps too few columns, and
+predicts worse than an ℓ1 machine. The penalty is of the least-squares DC type that the losses are of, so that the same
+algorithm minimises both with one matrix.
 
 ```python
 import numpy as np
@@ -272,6 +274,17 @@ themselves, and ends lower.
   all weights are small.
 - **Several classes** are fitted against the rest at the same α and b, with the columns that any of them uses: one
   support, as `SelectFromModel` of a linear machine has it.
+
+## Where it falls short
+
+- "wide", 200 rows of 500 columns and 10 % wrong labels: of ten informative columns it finds three and hardly any other
+  (precision 0.91, recall 0.26); an ℓ1 machine finds nine among 48 columns, and predicts better. With ten splits in place of
+  five, F1 is 0.39 for the best score and 0.40 for one standard error, that of the ℓ1 machine 0.33 and 0.46.
+- a9a: a fifth to an eighth of the columns of an ℓ1 machine, and 0.7 to 0.8 points below it. On rows held out of the
+  training rows, `cv=10` selected 32 columns in place of 21 and gained half a point (seeds 0 and 1): a fit to more of
+  the rows uses more columns.
+- Selecting by fewer than half of the fits (a third, a fifth) trades precision for recall: "wide" gains nothing (F1 0.61
+  and 0.57 in place of 0.61), and "correlated" loses (0.97 and 0.95 in place of 0.99; seeds 0 to 5 and 0 to 3).
 
 ## Measurements
 
