@@ -278,8 +278,8 @@ themselves, and ends lower.
 ## Where it falls short
 
 - "wide", 200 rows of 500 columns and 10 % wrong labels: of ten informative columns it finds three and hardly any other
-  (precision 0.91, recall 0.26); an ℓ1 machine finds nine among 48 columns, and predicts better. With ten splits in place of
-  five, F1 is 0.39 for the best score and 0.40 for one standard error, that of the ℓ1 machine 0.33 and 0.46.
+  (precision 0.91, recall 0.26); an ℓ1 machine finds nine among 48 columns, and predicts better. With ten splits in
+  place of five, F1 is 0.39 for the best score and 0.40 for one standard error, that of the ℓ1 machine 0.33 and 0.46.
 - a9a: a fifth to an eighth of the columns of an ℓ1 machine, and 0.7 to 0.8 points below it. On rows held out of the
   training rows, `cv=10` selected 32 columns in place of 21 and gained half a point (seeds 0 and 1): a fit to more of
   the rows uses more columns.
