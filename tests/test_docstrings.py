@@ -9,11 +9,33 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import unisvm
-from unisvm import baselines, datasets, kernels, losses, model_selection, nystrom, plotting, solvers
+from unisvm import baselines, datasets, feature_selection, kernels, losses, model_selection, nystrom, plotting, solvers
 
-PACKAGES = (unisvm, baselines, datasets, kernels, losses, model_selection, nystrom, plotting, solvers)
+PACKAGES = (
+    unisvm,
+    baselines,
+    datasets,
+    feature_selection,
+    kernels,
+    losses,
+    model_selection,
+    nystrom,
+    plotting,
+    solvers,
+)
 #: records that a fit returns, and bases of the user's own classes, which are shown where they are used
-WITHOUT_EXAMPLE = {"History", "Iteration", "Kernel", "Loss", "PaperSet", "Path", "Result", "Start", "StopReason"}
+WITHOUT_EXAMPLE = {
+    "History",
+    "Iteration",
+    "Kernel",
+    "Loss",
+    "PaperSet",
+    "Path",
+    "Result",
+    "SelectionPath",
+    "Start",
+    "StopReason",
+}
 SECTIONS = {
     "Parameters",
     "Returns",

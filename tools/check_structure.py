@@ -75,6 +75,7 @@ ORDER = [
     ["_base"],
     ["classifier", "regressor"],
     ["model_selection"],
+    ["feature_selection"],
     ["baselines", "datasets"],
     ["plotting"],
     ["cli"],
