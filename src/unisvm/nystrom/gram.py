@@ -72,6 +72,11 @@ class Gram:
         """Whether only the diagonal of the moments is known."""
         return self.matrix.ndim == 1
 
+    def variances(self, about: np.ndarray | None) -> np.ndarray:
+        """Weighted mean of the square of each feature, or its variance about the mean that is given."""
+        squares = self.matrix if self.is_diagonal else self.matrix.diagonal()
+        return squares if about is None else squares - about**2
+
     def without_sample(self) -> Gram:
         """The same moments, without the sampled rows."""
         return replace(self, sample=None)
