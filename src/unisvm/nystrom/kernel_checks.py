@@ -28,6 +28,10 @@ class NotPositiveSemidefiniteError(ValueError):
 
 def check_diagonal(kernel: Kernel, diagonal: np.ndarray, row_indices: np.ndarray) -> None:
     """Raise when k(x, x) is infinite, NaN or negative for some row, or zero for all."""
+    negative = np.flatnonzero(diagonal < -_NEGATIVE * np.abs(diagonal).max(initial=0.0))
+    if not kernel.is_psd and np.isfinite(diagonal).all() and len(negative):
+        row, lowest = row_indices[negative[0]], diagonal[negative[0]]
+        raise NotPositiveSemidefiniteError(f"k(x, x) = {lowest:.3g} for row {row} of X.")
     wrong = np.flatnonzero(~np.isfinite(diagonal) | (diagonal < -_NEGATIVE * np.abs(diagonal).max(initial=0.0)))
     if len(wrong):
         raise ValueError(
