@@ -142,7 +142,7 @@ def fit(
     mean = gram.mean if settings.fit_intercept else None
     signs = None
     if settings.indefinite == "krein" and basis.feature_map.signature[1]:
-        signs = krein_signs(basis.feature_map.signs, gram.variances(mean), penalty / loss.A)
+        signs = krein_signs(basis.feature_map.signs, gram.about(mean), penalty / loss.A)
     objective = Objective(rows, features, basis.feature_map, spec, settings.is_margin, mean, signs)
     majoriser = runner.run("majoriser", lambda: majoriser_of(gram, spec, settings.fit_intercept, rows.dtype))
     start = runner.stage(

@@ -72,10 +72,9 @@ class Gram:
         """Whether only the diagonal of the moments is known."""
         return self.matrix.ndim == 1
 
-    def variances(self, about: np.ndarray | None) -> np.ndarray:
-        """Weighted mean of the square of each feature, or its variance about the mean that is given."""
-        squares = self.matrix if self.is_diagonal else self.matrix.diagonal()
-        return squares if about is None else squares - about**2
+    def about(self, mean: np.ndarray | None) -> np.ndarray:
+        """Weighted mean of p pᵀ, or of (p − mean)(p − mean)ᵀ: its lower triangle."""
+        return self.matrix if mean is None else self.matrix - np.outer(mean, mean)
 
     def without_sample(self) -> Gram:
         """The same moments, without the sampled rows."""

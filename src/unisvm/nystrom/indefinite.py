@@ -7,6 +7,7 @@ with the squares of the eigenvalues, and is positive semidefinite.
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import eigh, solve
 from scipy.linalg.lapack import dpstrf
 
 from unisvm.kernels import Kernel
@@ -14,9 +15,9 @@ from unisvm.nystrom.kernel_checks import check_finite, check_positive_semidefini
 from unisvm.parallel import blas_threads, single_thread_if_small
 from unisvm.rows import RowStore
 
-# A negative feature whose variance is less than so many times λ/A is penalised like a positive one. Least squares
-# multiplies what it should give such a feature by v/(v − λ/A): at 1, rows of spambase and phoneme lost up to 15 points
-# of accuracy to features near that pole, at 2 and at 4 none (benchmarks/indefinite.py).
+# A negative feature of variance v < 2 λ/A is penalised like a positive one. Least squares multiplies what it should give
+# such a feature by v/(v − λ/A): down to v = λ/A, 1,000 rows of spambase lost 15 points of accuracy to features near that
+# pole at C = 1; from twice and from four times that on, none.
 _LEAST_HELD = 2.0
 # rows that are looked at to find out, before landmarks are chosen
 _CHECKED_ROWS = 500
@@ -44,20 +45,34 @@ def looks_indefinite(rows: RowStore, kernel: Kernel, *, refuse: bool) -> bool:
     return is_indefinite(K)
 
 
-def krein_signs(signs: np.ndarray, variances: np.ndarray, ratio: float) -> np.ndarray:
+def krein_signs(signs: np.ndarray, moments: np.ndarray, ratio: float) -> np.ndarray:
     """S of the regulariser λ wᵀSw: −1 for negative features that the loss can hold, and 1 for all others.
 
-    F has the curvature 2(A v − λ) along a negative feature of variance v at most. Where that is negative there is no
-    minimum, and just above there is one far off.
+    The curvature of F is at most that of its majoriser, 2A(M + (λ/A) S) with the moments M. Features leave the negative
+    part until M, less what the positive features can make up for, is at least twice λ/A there: of the whole kernel
+    matrix without an offset, with m rows, those whose eigenvalues are no larger than 2 λm/A.
 
     Parameters
     ----------
-    signs, variances : ndarray of shape (rank,)
+    signs : ndarray of shape (rank,)
         Of the features.
+    moments : ndarray of shape (rank, rank)
+        Means of p pᵀ, about the mean of p if there is an offset that is not penalised; a lower triangle.
     ratio : float
         λ/A.
     """
-    return np.where((signs < 0) & (variances >= _LEAST_HELD * ratio), -1.0, 1.0)
+    M = np.tril(moments) + np.tril(moments, -1).T
+    held = (signs < 0) & (M.diagonal() >= _LEAST_HELD * ratio)
+    while held.any():
+        others = M[np.ix_(~held, ~held)]
+        others[np.diag_indices_from(others)] += ratio
+        beside = M[np.ix_(~held, held)]
+        values, vectors = eigh(M[np.ix_(held, held)] - beside.T @ solve(others, beside, assume_a="pos"))
+        weak = vectors[:, values < _LEAST_HELD * ratio]
+        if not weak.size:
+            break
+        held[np.flatnonzero(held)[np.unique(np.abs(weak).argmax(axis=0))]] = False
+    return np.where(held, -1.0, 1.0)
 
 
 def evenly_spaced(rows: RowStore, n: int) -> np.ndarray:
