@@ -93,11 +93,18 @@ class LandmarkBasis(NamedTuple):
 
     @classmethod
     def of(
-        cls, kernel: Kernel, landmarks: Landmarks, dtype: np.dtype, indefinite: str = "raise", small_tol: float = 0.0
+        cls,
+        kernel: Kernel,
+        landmarks: Landmarks,
+        dtype: np.dtype,
+        indefinite: str = "raise",
+        small_tol: float = 0.0,
+        weights: np.ndarray | None = None,
     ) -> LandmarkBasis:
         """Basis of these landmarks for rows of this precision; `indefinite` is as in `UniSVMClassifier`.
 
-        Of a kernel that is not positive semidefinite, the share `small_tol` is left out.
+        Of a kernel that is not positive semidefinite, the share `small_tol` is left out, and the landmarks have these
+        `weights` in it.
         """
         vectors = landmarks.vectors.astype(np.float64)
         # NumPy's threads would spin on into the factorisation
@@ -110,7 +117,7 @@ class LandmarkBasis(NamedTuple):
         if indefinite == "raise":
             check_positive_semidefinite(matrix)
         feature_map = SignedFeatureMap(
-            kernel, points, matrix, dtype, clip=indefinite == "clip", small_tol=small_tol
+            kernel, points, matrix, dtype, clip=indefinite == "clip", small_tol=small_tol, weights=weights
         )
         return cls(kernel, landmarks, feature_map)
 

@@ -271,8 +271,10 @@ def choose_basis(rows: RowStore, settings: FitSettings, rng: np.random.RandomSta
         tol = settings.rank_tol if kernel.is_judged_by_trace else 0.0
         landmarks = choose_landmarks(settings.landmarks, rows, kernel, rank, tol, rng, settings.indefinite)
         _room_for_features(rows, settings, landmarks, reserved)
-        small_tol = settings.rank_tol if landmarks.rank < rows.n_rows else 0.0
-        basis = LandmarkBasis.of(kernel, landmarks, rows.dtype, settings.indefinite, small_tol)
+        small_tol, weights = settings.rank_tol, None
+        if landmarks.store_indices is not None and landmarks.rank == rows.n_rows:
+            small_tol, weights = 0.0, rows.take_weights(landmarks.store_indices).astype(np.float64)
+        basis = LandmarkBasis.of(kernel, landmarks, rows.dtype, settings.indefinite, small_tol, weights)
     return WithPenalisedIntercept(basis) if settings.penalised_intercept else basis
 
 

@@ -4,6 +4,9 @@
 
 No part is thrown away: with all rows as landmarks K = P S Pᵀ. f = P w = K(X, B) α with α = U |D|^(−1/2) w.
 
+Which parts of K are positive depends on how often a row occurs: if all rows are landmarks, √s K √s = U D Uᵀ with their
+weights s, and P = K √s U |D|^(−1/2).
+
 With fewer landmarks than rows the smallest eigenvalues of K(B, B) are left out. Those of a positive semidefinite kernel
 do no harm, since ‖p(x)‖² ≤ k(x, x) there. Without that bound they are divisors of what other rows have in them.
 """
@@ -47,6 +50,8 @@ class SignedFeatureMap:
         Whether negative eigenvalues are left out.
     small_tol : float, default=0.0
         The eigenvalues of least size that together are at most this share of Σ |eigenvalues| are left out.
+    weights : ndarray of shape (n_landmarks,), optional
+        Weights of the landmarks; all are equal if not given.
 
     Attributes
     ----------
@@ -73,15 +78,17 @@ class SignedFeatureMap:
         *,
         clip: bool = False,
         small_tol: float = 0.0,
+        weights: np.ndarray | None = None,
     ):
-        transform, signs, sizes = _eigenfeatures(matrix, dtype, clip=clip, small_tol=small_tol)
+        roots = np.ones(len(matrix)) if weights is None else np.sqrt(weights / weights.max())
+        transform, signs, sizes = _eigenfeatures(matrix, roots, dtype, clip=clip, small_tol=small_tol)
         if not signs.any():
             raise ValueError(
                 f"The kernel {kernel} has no positive eigenvalues on the landmarks, and the others are left out: there "
                 "is nothing to learn from. Use indefinite='flip', or choose another kernel."
             )
         self.negative_share = float(sizes[signs < 0].sum() / sizes[signs != 0].sum())
-        self._clip, self._small_tol = clip, small_tol
+        self._clip, self._small_tol, self._roots = clip, small_tol, roots
         self._set(kernel, points, matrix, transform, signs)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -93,6 +100,7 @@ class SignedFeatureMap:
             "negative_share": np.array(self.negative_share),
             "clip": np.array(self._clip),
             "small_tol": np.array(self._small_tol),
+            "roots": self._roots,
         }
 
     @classmethod
@@ -103,6 +111,7 @@ class SignedFeatureMap:
         matrix, transform = state.get("matrix", nothing), state.get("factor", nothing)
         feature_map.negative_share = float(state["negative_share"])
         feature_map._clip, feature_map._small_tol = bool(state["clip"]), float(state["small_tol"])
+        feature_map._roots = state["roots"]
         feature_map._set(kernel, points, matrix, transform, state["signs"])
         return feature_map
 
@@ -139,8 +148,8 @@ class SignedFeatureMap:
         """Tᵀ for rows of features of this precision, or that of the first `rank` landmarks."""
         transform = self.transform
         if rank is not None and rank < self.rank:
-            leading = self.matrix[:rank, :rank]
-            transform, _, _ = _eigenfeatures(leading, dtype, clip=self._clip, small_tol=self._small_tol)
+            leading, roots = self.matrix[:rank, :rank], self._roots[:rank]
+            transform, _, _ = _eigenfeatures(leading, roots, dtype, clip=self._clip, small_tol=self._small_tol)
         rounded = transform.astype(dtype)
 
         def whiten(values: np.ndarray) -> np.ndarray:
@@ -183,9 +192,10 @@ class SignedFeatureMap:
 
 
 def _eigenfeatures(
-    matrix: np.ndarray, dtype: np.dtype, *, clip: bool, small_tol: float
+    matrix: np.ndarray, roots: np.ndarray, dtype: np.dtype, *, clip: bool, small_tol: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """T = U |D|^(−1/2), S = sign D and |D| of a symmetric matrix U D Uᵀ, in double precision."""
+    """T = R U |D|^(−1/2), S = sign D and |D| with R K R = U D Uᵀ, in double precision; `roots` is the diagonal of R."""
+    matrix = matrix * np.outer(roots, roots)
     with single_thread_if_small(4 * len(matrix) ** 3):
         values, vectors = eigh(matrix, check_finite=False)
     sizes = np.abs(values)
@@ -198,4 +208,4 @@ def _eigenfeatures(
     if clip:
         present &= values > 0
     scales = np.divide(1, np.sqrt(sizes), out=np.zeros_like(sizes), where=present)
-    return vectors * scales, np.where(present, np.sign(values), 0.0), sizes
+    return roots[:, None] * vectors * scales, np.where(present, np.sign(values), 0.0), sizes
