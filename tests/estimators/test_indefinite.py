@@ -124,7 +124,9 @@ def test_a_loss_that_grows_too_slowly_for_krein_is_refused(solver, loss):
 @pytest.mark.parametrize("rank", [None, 40])
 def test_krein_of_least_squares_is_never_refused(fit_intercept, C, rank):
     """Small negative eigenvalues, and one whose vector is nearly constant, as that of a distance is."""
-    model = UniSVMClassifier("least_squares", C=C, rank=rank, indefinite="krein", fit_intercept=fit_intercept, **SIGMOID)
+    model = UniSVMClassifier(
+        "least_squares", C=C, rank=rank, indefinite="krein", fit_intercept=fit_intercept, **SIGMOID
+    )
     lbfgs, dca = model.fit(X, y).objective_, model.set_params(solver="dca").fit(X, y).objective_
     assert lbfgs == pytest.approx(dca, rel=1e-3)
     shifted = GRAM - 2
@@ -218,9 +220,7 @@ def test_another_value_is_refused(estimator, value):
 @pytest.mark.parametrize("landmarks", ["rpcholesky", "uniform", "pivoted_cholesky", np.arange(30), X[:30]])
 @pytest.mark.parametrize("C", [10.0, "auto"])
 def test_every_rule_of_landmarks(indefinite, landmarks, C):
-    model = UniSVMClassifier(
-        "least_squares", C=C, rank=30, landmarks=landmarks, indefinite=indefinite, **SIGMOID
-    )
+    model = UniSVMClassifier("least_squares", C=C, rank=30, landmarks=landmarks, indefinite=indefinite, **SIGMOID)
     model.fit(X, y)
     positive, negative = model.signature_
     assert 0 < positive <= 30
@@ -303,9 +303,7 @@ def test_warm_start_goes_on_from_the_function():
 def test_searches_honour_or_refuse():
     grid = {"losses": ["least_squares"], "Cs": [0.1, 10.0], "gammas": [0.5], "cv": 3, "search": "full"}
     kernel = {"kernel": "sigmoid", "coef0": -0.5, "random_state": 0}
-    searches = {
-        way: UniSVMClassifierCV(indefinite=way, **grid, **kernel).fit(X, y) for way in ("flip", "clip")
-    }
+    searches = {way: UniSVMClassifierCV(indefinite=way, **grid, **kernel).fit(X, y) for way in ("flip", "clip")}
     assert searches["flip"].best_estimator_.signature_[1] > 0
     assert searches["clip"].best_estimator_.signature_[1] == 0
     for way, message in (("raise", "not positive semidefinite"), ("krein", "for the estimators of one C")):
@@ -326,3 +324,18 @@ def test_a_path_has_the_fits_of_each_C(fit_intercept):
         single = UniSVMClassifier("squared_hinge", C=C, gamma=gamma, **parameters).fit(X, y)
         assert model.signature_ == single.signature_
         np.testing.assert_allclose(model.decision_function(X), single.decision_function(X), atol=1e-2)
+
+
+def test_krein_fits_several_classes_against_the_rest():
+    """In pairs, the rows of two classes may not hold what those of all do."""
+    classes = np.digitize(X[:, 0], [-0.5, 0.5])
+    model = UniSVMClassifier("least_squares", C=1.0, indefinite="krein", **SIGMOID).fit(X, classes)
+    assert len(model.dual_coef_) == 3
+    for label, column in enumerate(model.decision_function(X).T):
+        one = UniSVMClassifier("least_squares", C=1.0, indefinite="krein", **SIGMOID).fit(X, classes == label)
+        np.testing.assert_allclose(column, one.decision_function(X), atol=0.05)
+    # where the kernel is positive semidefinite, the six pairs of four classes remain
+    assert (
+        len(UniSVMClassifier(C=1.0, indefinite="krein", rank=20).fit(X, np.digitize(X[:, 0], [-1, 0, 1])).dual_coef_)
+        == 6
+    )
