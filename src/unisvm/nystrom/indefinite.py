@@ -91,6 +91,8 @@ def pivots_of_square(rows: RowStore, kernel: Kernel, rank: int, tol: float, rng:
     check_finite(kernel, K)
     roots = np.sqrt(weights / weights.max())
     K *= np.outer(roots, roots)
+    # its square neither vanishes nor overflows then
+    K /= max(np.abs(K).max(), np.finfo(float).tiny)
     with blas_threads(rows.n_threads):
         factor, pivots, found, _ = dpstrf((K @ K).T, lower=1, overwrite_a=1)
     trace = float(np.einsum("ij,ij->", K, K))

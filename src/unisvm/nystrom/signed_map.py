@@ -115,9 +115,7 @@ class SignedFeatureMap:
         feature_map._set(kernel, points, matrix, transform, state["signs"])
         return feature_map
 
-    def _set(
-        self, kernel: Kernel, points: Any, matrix: np.ndarray, transform: np.ndarray, signs: np.ndarray
-    ) -> None:
+    def _set(self, kernel: Kernel, points: Any, matrix: np.ndarray, transform: np.ndarray, signs: np.ndarray) -> None:
         self.kernel = kernel
         self.points = points
         self.matrix = matrix
