@@ -15,9 +15,9 @@ from unisvm.nystrom.kernel_checks import check_finite, check_positive_semidefini
 from unisvm.parallel import blas_threads, single_thread_if_small
 from unisvm.rows import RowStore
 
-# A negative feature of variance v < 2 λ/A is penalised like a positive one. Least squares multiplies what it should give
-# such a feature by v/(v − λ/A): down to v = λ/A, 1,000 rows of spambase lost 15 points of accuracy to features near that
-# pole at C = 1; from twice and from four times that on, none.
+# A negative feature of variance v < 2 λ/A is penalised like a positive one. Least squares multiplies what it should
+# give such a feature by v/(v − λ/A): down to v = λ/A, 1,000 rows of spambase lost 15 points of accuracy at C = 1 to
+# features near that pole; from twice and from four times that on, none.
 _LEAST_HELD = 2.0
 # rows that are looked at to find out, before landmarks are chosen
 _CHECKED_ROWS = 500
@@ -93,10 +93,12 @@ def pivots_of_square(rows: RowStore, kernel: Kernel, rank: int, tol: float, rng:
     K *= np.outer(roots, roots)
     # its square neither vanishes nor overflows then
     K /= max(np.abs(K).max(), np.finfo(float).tiny)
-    with blas_threads(rows.n_threads):
-        factor, pivots, found, _ = dpstrf((K @ K).T, lower=1, overwrite_a=1)
     trace = float(np.einsum("ij,ij->", K, K))
+    with blas_threads(rows.n_threads):
+        # the transpose is the same matrix in the order of LAPACK, which needs no copy then
+        K = K @ K
+        factor, pivots, found, _ = dpstrf(K.T, lower=1, overwrite_a=1)
     found = max(min(found, rank), 1)
-    left = trace - np.cumsum(np.einsum("ij,ij->j", *2 * (np.tril(factor)[:, :found],)))
+    left = trace - np.cumsum([factor[j:, j] @ factor[j:, j] for j in range(found)])
     enough = np.flatnonzero(left <= tol**2 * trace)
     return np.asarray(candidates[pivots[: enough[0] + 1 if len(enough) else found] - 1])
