@@ -71,11 +71,12 @@ def test_krein_of_a_negative_kernel_has_a_minimum_below_zero(solver):
     assert model.objective_ < 0
 
 
-def risk_and_gradient(w, loss, P, S, C):
-    u = 1 - LABELS * (P @ w[:M] + w[M])
-    value = (w[:M] ** 2 * S).sum() / (2 * C * M) + loss.value(u).mean()
-    slope = -LABELS * loss.derivative(u) / M
-    return value, np.append(S * w[:M] / (C * M) + P.T @ slope, slope.sum())
+def risk_and_gradient(w, loss, P, S, C, labels=LABELS):
+    """F and its gradient in the weights and the intercept, the last entry of w."""
+    m, u = len(labels), 1 - labels * (P @ w[:-1] + w[-1])
+    value = (w[:-1] ** 2 * S).sum() / (2 * C * m) + loss.value(u).mean()
+    slope = -labels * loss.derivative(u) / m
+    return value, np.append(S * w[:-1] / (C * m) + P.T @ slope, slope.sum())
 
 
 @pytest.mark.parametrize("indefinite", ["flip", "clip"])
@@ -91,21 +92,24 @@ def test_smooth_losses_reach_the_minimum_of_scipy(indefinite, loss):
 
 
 @SOLVERS
-@pytest.mark.parametrize("loss", ["squared_hinge", "logistic", "saturating", "truncated_squared_hinge"])
-def test_krein_ends_where_the_gradient_vanishes_or_is_refused(solver, loss):
-    """Weights are read off the dual coefficients, without any part of the fit."""
-    P, S = features("krein")
-    model = UniSVMClassifier(loss, C=20.0, indefinite="krein", solver=solver, max_iter=5000, **EXACT)
-    try:
-        model.fit(K, LABELS)
-    except ValueError as error:
-        assert "falls without bound" in str(error)
-        return
-    w = np.append(np.sqrt(np.abs(VALUES)) * (VECTORS.T @ model.dual_coef_[0]), model.intercept_)
-    value, gradient = risk_and_gradient(w, losses.get(loss), P, S, 20.0)
-    assert value == pytest.approx(model.objective_, rel=1e-6)
-    start = risk_and_gradient(np.zeros(M + 1), losses.get(loss), P, S, 20.0)[1]
-    assert np.linalg.norm(gradient) < 1e-4 * np.linalg.norm(start)
+@pytest.mark.parametrize("loss", ["least_squares", "truncated_least_squares", "squared_hinge", "hinge", "logistic"])
+def test_krein_ends_where_the_gradient_vanishes(solver, loss):
+    """No function of so few features has the signs of all labels; weights are read off the dual coefficients."""
+    random = np.random.RandomState(1)
+    Z, signs = random.randn(300, 8), np.repeat([1.0, -1.0], [5, 3])
+    labels = np.sign(Z[:, 0] - Z[:, 6] + 0.5 * random.randn(300))
+    model = UniSVMClassifier(loss, C=30.0, indefinite="krein", solver=solver, max_iter=5000, **EXACT)
+    model.fit((Z * signs) @ Z.T, labels)
+    assert model.signature_ == (5, 3)
+    # f = Z S Zᵀ α
+    w = np.append(signs * (Z[model.landmarks_].T @ model.dual_coef_[0]), model.intercept_)
+    value, gradient = risk_and_gradient(w, losses.get(loss), Z, signs, 30.0, labels)
+    assert value == pytest.approx(model.objective_, rel=1e-9)
+    at_zero = risk_and_gradient(np.zeros(9), losses.get(loss), Z, signs, 30.0, labels)[1]
+    assert np.linalg.norm(gradient) < 1e-4 * np.linalg.norm(at_zero)
+    # it is no maximum along any axis
+    for step in 0.05 * np.vstack([np.eye(9), -np.eye(9)]):
+        assert risk_and_gradient(w + step, losses.get(loss), Z, signs, 30.0, labels)[0] > value - 1e-12
 
 
 @SOLVERS
@@ -209,7 +213,7 @@ def test_an_unsymmetric_matrix_is_refused():
 @pytest.mark.parametrize("value", ["squash", None, True])
 @pytest.mark.parametrize("estimator", [UniSVMClassifier, UniSVMRegressorCV])
 def test_another_value_is_refused(estimator, value):
-    with pytest.raises(ValueError, match="Unknown indefinite .*: use one of 'flip', 'clip', 'krein', 'raise'"):
+    with pytest.raises(ValueError, match=r"Unknown indefinite .*: use one of 'flip', 'clip', 'krein', 'raise'"):
         estimator(indefinite=value).fit(X, y)
 
 
@@ -232,9 +236,8 @@ def test_every_rule_of_landmarks(indefinite, landmarks, C):
 
 
 def test_more_landmarks_leave_out_less():
-    errors = []
-    for rank in (50, 100, 200, None):
-        errors.append(UniSVMClassifier(C=1.0, rank=rank, **SIGMOID).fit(X, y).trace_error_)
+    ranks = (50, 100, 200, None)
+    errors = [UniSVMClassifier(C=1.0, rank=rank, **SIGMOID).fit(X, y).trace_error_ for rank in ranks]
     assert sorted(errors, reverse=True) == errors
     assert errors[-1] < 1e-10
     values = np.linalg.eigvalsh(GRAM)
