@@ -134,10 +134,10 @@ def write_report(runs: dict[str, Any]) -> None:
 
 
 _INTRODUCTION = [
-    "`python benchmarks/indefinite.py` trains on 600 rows (460 of diabetes) with the whole similarity matrix and chooses",
-    "C from 0.01, 0.1, … 1000 by four folds of the training rows. Accuracy in % on rows that had no part in it, mean and",
-    "standard deviation of five draws of the rows. The negative part is the share of negative eigenvalues in the sum of",
-    "absolute ones.",
+    "`python benchmarks/indefinite.py` trains on 600 rows (460 of diabetes) with the whole similarity matrix, and",
+    "chooses C from 0.01, 0.1, … 1000 by four folds of the training rows. Accuracy in % on rows that had no part in",
+    "it, mean and standard deviation of five draws of the rows. The negative part is the share of negative eigenvalues",
+    "in the sum of absolute ones.",
 ]
 
 

@@ -46,8 +46,8 @@ def sigmoid(name: str, gamma: float, coef0: float) -> Similarities:
 def truncated_distance(name: str) -> Similarities:
     """max(ρ − d, 0) with d = ‖x − z‖₁ and its median ρ, of columns from 0 to 1.
 
-    With the ρ that its authors propose, 0.7 times the number of columns, hardly any distance is truncated: the matrix is
-    positive semidefinite on all sets that were tried.
+    With the ρ that its authors propose, 0.7 times the number of columns, hardly any distance is truncated: the matrix
+    is positive semidefinite on all sets that were tried.
     """
     X, y = real_rows(name)
     X = MinMaxScaler().fit_transform(X)

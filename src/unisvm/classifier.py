@@ -78,9 +78,9 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         Three classes or more are fitted in pairs, as in SVC, or each against the rest. In pairs they bear wrong labels
         better: against the rest, a bounded loss may give up all rows of a class. The work is the same, but there are
         more columns. "auto" stands for pairs, but of a linear kernel with more than 2,000 columns for each against the
-        rest: there all rows are needed to learn from, and classes are separable (benchmarks/linear.py). So they are with
-        ``indefinite="krein"`` and a kernel that need not be positive semidefinite: in pairs, its negative part would
-        have to be held by the rows of two classes.
+        rest: there all rows are needed to learn from, and classes are separable (benchmarks/linear.py). It does so with
+        ``indefinite="krein"``, too, if the kernel need not be positive semidefinite: in pairs, the rows of two classes
+        alone would have to hold its negative part.
     solver : {"lbfgs", "dca"} or Solver, default="lbfgs"
         "dca" is the paper's Algorithm 1, in ``unisvm.solvers.DCA`` with its variants. An object with a method
         ``begin`` is a solver of your own: see `unisvm.solvers.Solver`.
