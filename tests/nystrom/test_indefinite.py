@@ -100,6 +100,13 @@ def test_signs_of_uncorrelated_features():
     np.testing.assert_array_equal(signs, [1, 1, -1, -1, 1, 1])
 
 
+def test_hardly_any_penalty_holds_all_but_what_is_always_zero():
+    P = np.random.RandomState(0).randn(40, 6)
+    P[:, 4:] = 0
+    signs = krein_signs(np.array([1.0, -1, -1, 0, 1, -1]), P.T @ P / 40, 1e-30)
+    np.testing.assert_array_equal(signs, [1, -1, -1, 1, 1, 1])
+
+
 @pytest.mark.parametrize("ratio", [1e-4, 1e-2, 1.0])
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_held_leaves_least_squares_a_minimum(ratio, seed):

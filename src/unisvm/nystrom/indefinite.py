@@ -7,7 +7,6 @@ with the squares of the eigenvalues, and is positive semidefinite.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import eigh, solve
 from scipy.linalg.lapack import dpstrf
 
 from unisvm.kernels import Kernel
@@ -62,12 +61,13 @@ def krein_signs(signs: np.ndarray, moments: np.ndarray, ratio: float) -> np.ndar
         λ/A.
     """
     M = np.tril(moments) + np.tril(moments, -1).T
+    rounding = np.finfo(float).eps * np.trace(M)
     held = (signs < 0) & (M.diagonal() >= _LEAST_HELD * ratio)
     while held.any():
         others = M[np.ix_(~held, ~held)]
-        others[np.diag_indices_from(others)] += ratio
+        others[np.diag_indices_from(others)] += max(ratio, rounding)
         beside = M[np.ix_(~held, held)]
-        values, vectors = eigh(M[np.ix_(held, held)] - beside.T @ solve(others, beside, assume_a="pos"))
+        values, vectors = np.linalg.eigh(M[np.ix_(held, held)] - beside.T @ np.linalg.solve(others, beside))
         weak = vectors[:, values < _LEAST_HELD * ratio]
         if not weak.size:
             break
