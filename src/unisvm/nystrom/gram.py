@@ -174,9 +174,8 @@ def gram_of_all(rows: RowStore, feature_map: BaseFeatureMap, features: Any) -> G
 
     matrix, sums = rows.reduce(block, features, n_sums=feature_map.rank**2)
     total = rows.total_weight
-    matrix /= total
-    trace_error = feature_map.trace_error(rows, matrix, lambda: rows.trace(feature_map.kernel) / total)
-    return Gram(sums / total, matrix, trace_error, np.empty(0, dtype=np.intp), np.empty(0))
+    trace_error = feature_map.trace_error(rows, matrix, lambda: rows.trace(feature_map.kernel))
+    return Gram(sums / total, matrix / total, trace_error, np.empty(0, dtype=np.intp), np.empty(0))
 
 
 def diagonal_gram(rows: RowStore, feature_map: BaseFeatureMap, features: Any) -> Gram:
