@@ -69,6 +69,8 @@ def test_krein_of_a_negative_kernel_has_a_minimum_below_zero(solver):
     np.testing.assert_allclose(model.decision_function(negative), expected, atol=1e-4)
     assert model.objective_ == pytest.approx(LABELS @ np.linalg.solve(negative + 0.5 * np.eye(M), LABELS) / (2 * M))
     assert model.objective_ < 0
+    # relative to the size of the objective
+    assert model.stationarity_ < 1e-10
 
 
 def risk_and_gradient(w, loss, P, S, C, labels=LABELS):
