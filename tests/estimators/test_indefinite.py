@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 import unisvm
 from unisvm import FitWarning, UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, UniSVMRegressorCV, losses, solvers
@@ -112,6 +113,18 @@ def test_krein_ends_where_the_gradient_vanishes(solver, loss):
     # it is no maximum along any axis
     for step in 0.05 * np.vstack([np.eye(9), -np.eye(9)]):
         assert risk_and_gradient(w + step, losses.get(loss), Z, signs, 30.0, labels)[0] > value - 1e-12
+
+
+def test_a_bounded_loss_that_slides_off_is_told_of():
+    """A line search finds the way down; steps of DCA take thousands to get there."""
+    random = np.random.RandomState(1)
+    Z, signs = random.randn(300, 8), np.repeat([1.0, -1.0], [5, 3])
+    labels = np.sign(Z[:, 0] - Z[:, 6] + 0.5 * random.randn(300))
+    model = UniSVMClassifier("saturating", C=30.0, indefinite="krein", **EXACT)
+    with pytest.raises(ValueError, match="falls without bound"):
+        model.set_params(max_iter=5000).fit((Z * signs) @ Z.T, labels)
+    with pytest.warns(ConvergenceWarning, match="'krein' the loss may have no minimum to come to: use 'flip'"):
+        model.set_params(max_iter=50, solver="dca").fit((Z * signs) @ Z.T, labels)
 
 
 @SOLVERS
