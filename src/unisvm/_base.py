@@ -370,6 +370,8 @@ def _warn_unless_converged(estimator: BaseUniSVM, result: Result) -> None:
     worst = result.stationarity.max()
     if StopReason.MAX_ITER in result.reasons:
         advice = "Raise max_iter, or raise tol, or lower C, or scale the columns of X."
+        if estimator.indefinite == "krein" and estimator.signature_[1]:
+            advice = "With indefinite='krein' the loss may have no minimum to come to: use 'flip', or raise max_iter."
         why = f"after max_iter={estimator.max_iter} iterations "
     elif StopReason.PRECISION in result.reasons and worst > estimator.tol:
         single = estimator.dual_coef_.dtype == np.float32

@@ -93,9 +93,19 @@ class LandmarkBasis(NamedTuple):
 
     @classmethod
     def of(
-        cls, kernel: Kernel, landmarks: Landmarks, dtype: np.dtype, indefinite: str = "raise", rank_tol: float = 0.0
+        cls,
+        kernel: Kernel,
+        landmarks: Landmarks,
+        dtype: np.dtype,
+        indefinite: str = "raise",
+        small_tol: float = 0.0,
+        weights: np.ndarray | None = None,
     ) -> LandmarkBasis:
-        """Basis of these landmarks for rows of this precision; `indefinite` and `rank_tol` as in `UniSVMClassifier`."""
+        """Basis of these landmarks for rows of this precision; `indefinite` is as in `UniSVMClassifier`.
+
+        Of a kernel that is not positive semidefinite, the share `small_tol` is left out, and the landmarks have these
+        `weights` in it.
+        """
         vectors = landmarks.vectors.astype(np.float64)
         # NumPy's threads would spin on into the factorisation
         with single_thread_if_small(vectors.shape[0] ** 2 * vectors.shape[1]):
@@ -106,8 +116,10 @@ class LandmarkBasis(NamedTuple):
             return cls(kernel, landmarks, FeatureMap(kernel, points, matrix, dtype))
         if indefinite == "raise":
             check_positive_semidefinite(matrix)
-        negative_tol = {"flip": 0.0, "clip": 1.0, "krein": rank_tol}[indefinite]
-        return cls(kernel, landmarks, SignedFeatureMap(kernel, points, matrix, dtype, negative_tol))
+        feature_map = SignedFeatureMap(
+            kernel, points, matrix, dtype, clip=indefinite == "clip", small_tol=small_tol, weights=weights
+        )
+        return cls(kernel, landmarks, feature_map)
 
     def state(self) -> Arrays:
         """The basis as arrays, but for the kernel."""

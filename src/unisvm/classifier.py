@@ -65,9 +65,10 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         For a kernel that is not positive semidefinite, such as a sigmoid or a similarity of your own, k = k₊ − k₋ with
         two that are. "flip" penalises both parts of f, ‖f₊‖² + ‖f₋‖², so that nothing is lost and every loss has a
         minimum. "clip" leaves f₋ out. "krein" has the penalty ‖f₊‖² − ‖f₋‖² of the kernel itself, and finds a
-        stationary point; f₋ is bounded by the loss alone, which one that grows more slowly than the square of the
-        residual does not do: then the fit is refused. Negative eigenvalues that make up less than `rank_tol` are left
-        out there. "raise" refuses the kernel. See docs/indefinite.md.
+        stationary point. There f₋ is bounded by the loss alone: "least_squares" does that, with small negative
+        eigenvalues penalised as in "flip"; a loss that does not, since it grows more slowly than the square of every
+        residual, is refused. "raise" refuses the kernel. With fewer landmarks than rows, the smallest eigenvalues that
+        make up the share `rank_tol` are left out. See docs/indefinite.md.
     fit_intercept : bool or "penalised", default=True
         Whether to add an offset. It is not penalised, unless it is "penalised": then b² is added to ‖f‖², as for the
         kernel k + 1, or for a further column of ones with a linear kernel.
@@ -77,7 +78,9 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         Three classes or more are fitted in pairs, as in SVC, or each against the rest. In pairs they bear wrong labels
         better: against the rest, a bounded loss may give up all rows of a class. The work is the same, but there are
         more columns. "auto" stands for pairs, but of a linear kernel with more than 2,000 columns for each against the
-        rest: there all rows are needed to learn from, and classes are separable (benchmarks/linear.py).
+        rest: there all rows are needed to learn from, and classes are separable (benchmarks/linear.py). It does so with
+        ``indefinite="krein"``, too, if the kernel need not be positive semidefinite: in pairs, the rows of two classes
+        alone would have to hold its negative part.
     solver : {"lbfgs", "dca"} or Solver, default="lbfgs"
         "dca" is the paper's Algorithm 1, in ``unisvm.solvers.DCA`` with its variants. An object with a method
         ``begin`` is a solver of your own: see `unisvm.solvers.Solver`.
@@ -195,8 +198,11 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     def _target_encoder(self, n_features: int) -> SignEncoder:
         kind = self.multi_class
         if kind == "auto":
-            of_columns = uses_columns(self._requested_kernel(), self.landmarks)
-            kind = "ovr" if of_columns and has_many_columns(n_features) else "ovo"
+            kernel = self._requested_kernel()
+            of_many_columns = uses_columns(kernel, self.landmarks) and has_many_columns(n_features)
+            # a loss of all rows holds more of a negative part than one of the rows of two classes
+            of_krein = self.indefinite == "krein" and not kernel.is_psd
+            kind = "ovr" if of_many_columns or of_krein else "ovo"
         return SignEncoder(self.class_weight, one_vs_one=kind == "ovo")
 
     def _validate(self, X, y):

@@ -23,6 +23,7 @@ from unisvm.losses.base import Loss
 from unisvm.memory_budget import MemoryBudget, column_bytes, feature_bytes, readable
 from unisvm.nystrom.base import BaseFeatureMap
 from unisvm.nystrom.gram import Gram, is_subsample, read_sample, sample_size, second_moments
+from unisvm.nystrom.indefinite import krein_signs
 from unisvm.nystrom.landmarks import Landmarks, choose_landmarks
 from unisvm.objective import Objective
 from unisvm.preconditioner import Majoriser, MajoriserCoordinates, SpectralMajoriser, Spectrum
@@ -139,7 +140,9 @@ def fit(
     penalty = 1 / (2 * choice.C * rows.total_weight)
     spec = ColumnSpec.shared(loss, penalty, rows.total_weight, units.n_columns, units.median, units.pairs)
     mean = gram.mean if settings.fit_intercept else None
-    signs = basis.feature_map.signs if settings.indefinite == "krein" and basis.feature_map.signature[1] else None
+    signs = None
+    if settings.indefinite == "krein" and basis.feature_map.signature[1]:
+        signs = krein_signs(basis.feature_map.signs, gram.about(mean), penalty / loss.A)
     objective = Objective(rows, features, basis.feature_map, spec, settings.is_margin, mean, signs)
     majoriser = runner.run("majoriser", lambda: majoriser_of(gram, spec, settings.fit_intercept, rows.dtype))
     start = runner.stage(
@@ -268,7 +271,10 @@ def choose_basis(rows: RowStore, settings: FitSettings, rng: np.random.RandomSta
         tol = settings.rank_tol if kernel.is_judged_by_trace else 0.0
         landmarks = choose_landmarks(settings.landmarks, rows, kernel, rank, tol, rng, settings.indefinite)
         _room_for_features(rows, settings, landmarks, reserved)
-        basis = LandmarkBasis.of(kernel, landmarks, rows.dtype, settings.indefinite, settings.rank_tol)
+        small_tol, weights = settings.rank_tol, None
+        if landmarks.store_indices is not None and landmarks.rank == rows.n_rows:
+            small_tol, weights = 0.0, rows.take_weights(landmarks.store_indices).astype(np.float64)
+        basis = LandmarkBasis.of(kernel, landmarks, rows.dtype, settings.indefinite, small_tol, weights)
     return WithPenalisedIntercept(basis) if settings.penalised_intercept else basis
 
 

@@ -20,7 +20,7 @@ _MOST_LEFT_OUT = 0.1
 # after they were scaled: a scale counts as different only if both do.
 _MOST_SCALES_APART = 1000.0
 # With a larger share of the kernel in its negative part it is said to look like a distance: that of a matrix whose
-# diagonal is zero is a half. Similarities of benchmarks/indefinite.py have 0.3 or less.
+# diagonal is zero is a half. Similarities of benchmarks/indefinite.py have 0.4 or less.
 _MOST_NEGATIVE = 0.45
 # rows that scales are estimated from
 _N_ROWS = 1000

@@ -19,6 +19,8 @@ _INLIERS = 3.0
 # residuals this far apart tell the curvature of a loss; labels and robustly scaled targets have the same units
 _CURVATURE_STEP = 0.2
 _LEAST_CURVATURE = 0.05
+# the multiple of W at which the growth of the loss, or the lack of it, shows
+_FAR = 1e3
 
 
 class Basis(Protocol):
@@ -105,7 +107,9 @@ class Objective:
         gradient = -self._correlation(gradient, intercept_gradient, spec.totals)
         body = self.signed(self._without_intercept(W))
         gradient[: len(body)] += 2 * spec.penalties * body
-        return self.check_bounded(spec.penalties * self.squares(W) + risk / spec.totals), gradient
+        values = spec.penalties * self.squares(W) + risk / spec.totals
+        self.check_bounded(values, W, columns)
+        return values, gradient
 
     def values_along(self, W: np.ndarray, columns: np.ndarray, scales: np.ndarray) -> np.ndarray:
         """Values at each multiple of W, a row for each of `scales`: half a sweep for all of them."""
@@ -206,15 +210,22 @@ class Objective:
         body = self._without_intercept(W)
         return np.asarray(np.einsum("ij,ij->j", body, self.signed(body)))
 
-    def check_bounded(self, values: np.ndarray) -> np.ndarray:
-        """The values of F; raises where the negative part of the kernel outweighs the loss."""
-        if self.signs is not None and (values < 0).any():
+    def check_bounded(self, values: np.ndarray, W: np.ndarray, columns: np.ndarray) -> None:
+        """Raise when F, which has these values at W, falls without bound along a multiple of W.
+
+        Where F is unbounded, every solver comes to values below zero in the end. A minimum may lie there, too: then F
+        rises again far out along W.
+        """
+        below = values < 0
+        if self.signs is None or not below.any():
+            return
+        (far,) = self.values_along(W[:, below], columns[below], np.array([_FAR]))
+        if not (far > values[below]).all():
             raise ValueError(
-                "indefinite='krein': the objective falls below zero, since the loss grows too slowly to balance the "
-                "negative part of the kernel, and has no minimum to find. Use indefinite='flip', a higher C, or a loss "
-                "that grows with the square of the residual, such as 'least_squares'."
+                "indefinite='krein': the objective falls without bound, since the loss grows too slowly to balance the "
+                "negative part of the kernel, so that there is no minimum to find. Use indefinite='flip', or a loss "
+                "that grows with the square of every residual, such as 'least_squares'."
             )
-        return values
 
     def join_intercept(self, body: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         """W of the functions p·w + intercept; without an intercept, that is no part of it."""

@@ -28,6 +28,7 @@ def squared_distance(A, B):
     return np.exp(-0.1 * ((A[:, None] - B[None]) ** 2).sum(axis=2))
 
 
+SIGMOID = {"kernel": "sigmoid", "gamma": 0.5, "coef0": -0.5}
 CASES = {
     "subsample": (UniSVMClassifier(rank=40, tol=1e-3), MANY, LABELS, None),
     "subsample, convex": (UniSVMClassifier("hinge", rank=40, tol=1e-3), MANY, LABELS == 1, None),
@@ -42,6 +43,12 @@ CASES = {
     "landmarks as points": (UniSVMClassifier(tol=1e-3, landmarks=X[:30] + 0.1), X, y, None),
     "precomputed": (UniSVMClassifier(rank=40, tol=1e-3, kernel="precomputed"), KERNEL, y[:300], None),
     "function": (UniSVMClassifier(rank=40, tol=1e-3, kernel=squared_distance), X, y, None),
+    "subsample, indefinite": (UniSVMClassifier(rank=40, tol=1e-3, **SIGMOID), MANY, LABELS, None),
+    "clipped": (UniSVMClassifier(rank=40, tol=1e-3, indefinite="clip", **SIGMOID), X, y, WEIGHTS),
+    "krein": (UniSVMClassifier("least_squares", rank=40, tol=1e-6, indefinite="krein", **SIGMOID), X, y, None),
+    "subsample, penalised offset": (UniSVMClassifier(rank=40, tol=1e-3, fit_intercept="penalised"), MANY, LABELS, None),
+    "penalised offset, linear": (UniSVMClassifier(kernel="linear", fit_intercept="penalised"), X, y, None),
+    "penalised offset, indefinite": (UniSVMClassifier(rank=40, fit_intercept="penalised", **SIGMOID), X, y, None),
     "features on disk": (UniSVMClassifier(rank=40, tol=1e-3, memory_limit="700KB"), X, y, None),
     "threads": (UniSVMClassifier(rank=40, tol=1e-3, n_jobs=2), X, y, None),
     "dca": (UniSVMClassifier("squared_hinge", rank=20, tol=1e-2, solver="dca"), X, y, None),
@@ -75,7 +82,11 @@ CASES = {
 }
 
 
-pytestmark = pytest.mark.usefixtures("every_iteration")
+pytestmark = [
+    pytest.mark.usefixtures("every_iteration"),
+    # forty landmarks leave out most of a sigmoid kernel
+    pytest.mark.filterwarnings("ignore::unisvm.FitWarning"),
+]
 
 
 @pytest.mark.parametrize("case", CASES)

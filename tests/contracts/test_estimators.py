@@ -10,7 +10,16 @@ SMALL = {"Cs": [0.1, 1.0], "gammas": ["scale"], "cv": 3, "random_state": 0}
 
 # the checks fit with max_iter=5 and on hopeless data
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([UniSVMClassifier(), UniSVMRegressor()])
+@parametrize_with_checks(
+    [
+        UniSVMClassifier(),
+        UniSVMRegressor(),
+        UniSVMClassifier(indefinite="krein", fit_intercept="penalised"),
+        UniSVMRegressor(indefinite="clip", fit_intercept="penalised"),
+        UniSVMClassifier("least_squares", kernel="sigmoid", indefinite="krein"),
+        UniSVMRegressor("least_squares", kernel="sigmoid", indefinite="krein"),
+    ]
+)
 def test_estimator(estimator, check):
     check(estimator)
 

@@ -306,3 +306,49 @@ def test_the_estimator_is_not_changed_but_for_its_results():
     assert model.get_params() == before
     in_memory = UniSVMClassifier(**SETTINGS).fit(X, y)
     assert set(vars(model)) == set(vars(in_memory))
+
+
+# ------------------------------------------------------------------ indefinite kernels, penalised offsets
+
+SIGMOID = {"kernel": "sigmoid", "gamma": 0.5, "coef0": -0.5}
+
+
+@pytest.mark.filterwarnings("ignore::unisvm.FitWarning")
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+@pytest.mark.parametrize(
+    ("loss", "parameters"),
+    [
+        ("squared_hinge", SIGMOID),
+        ("squared_hinge", {**SIGMOID, "indefinite": "clip"}),
+        ("least_squares", {**SIGMOID, "indefinite": "krein"}),
+        ("squared_hinge", {"gamma": 1.0, "fit_intercept": "penalised"}),
+        ("squared_hinge", {"kernel": "linear", "fit_intercept": "penalised"}),
+    ],
+    ids=["flip", "clip", "krein", "penalised", "penalised-linear"],
+)
+def test_indefinite_kernels_and_penalised_offsets(loss, parameters, weights):
+    local = UniSVMClassifier(loss, **{**SETTINGS, **parameters}).fit(X, y, sample_weight=weights)
+    given = None if weights is None else da.from_array(weights, chunks=100)
+    model = UniSVMClassifier(loss, **{**SETTINGS, **parameters})
+    model.fit(rows_in(100), da.from_array(y, chunks=100), sample_weight=given)
+    assert model.signature_ == local.signature_
+    assert model.objective_ == pytest.approx(local.objective_, rel=0.1 if weights is not None else 1e-6)
+    agree = np.mean(model.predict(X) == local.predict(X))
+    assert agree > (0.97 if weights is not None else 0.999)
+
+
+@pytest.mark.parametrize("density", [0.3])
+def test_a_penalised_offset_of_sparse_columns(density):
+    rows = sparse.random(M, 30, density, format="csr", random_state=0)
+    labels = np.asarray(rows.sum(axis=1)).ravel() > 4.5
+    blocks = da.concatenate(
+        [
+            da.from_delayed(delayed(sparse.csr_matrix)(rows[low : low + 100]), (100, 30), rows.dtype)
+            for low in range(0, M, 100)
+        ]
+    )
+    model = UniSVMClassifier("squared_hinge", C=1.0, kernel="linear", fit_intercept="penalised", tol=1e-6)
+    local = UniSVMClassifier(**model.get_params()).fit(rows, labels)
+    model.fit(blocks, da.from_array(labels, chunks=100))
+    np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-4)
+    np.testing.assert_allclose(model.intercept_, local.intercept_, atol=1e-4)

@@ -199,8 +199,8 @@ def read_axes(search: BaseSearch) -> Axes:
     one_of("search", search.search, SEARCHES)
     if search.indefinite == "krein":
         raise ValueError(
-            "indefinite='krein' is for the estimators of one C: at a low C the objective has no minimum. Use 'flip' or "
-            "'clip' in a search."
+            "indefinite='krein' is for the estimators of one C: not every loss and C of a grid has a minimum with it. "
+            "Use 'flip' or 'clip' in a search."
         )
     for name in search._switches:
         if not isinstance(getattr(search, name), bool | np.bool_):

@@ -71,7 +71,8 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
         wrong labels. Where `gammas` is given, "auto" is "rbf", the kernel of `UniSVMClassifier`.
     degree, coef0, kernel_params, rank, rank_tol, landmarks, indefinite, fit_intercept, class_weight, multi_class, \
 tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_state
-        As in `UniSVMClassifier`.
+        As in `UniSVMClassifier`, but ``indefinite="krein"``, which has no minimum for some losses and C, is
+        refused.
     checkpoint : str or Path, optional
         A folder for the scores of every kernel and gamma that is done, and for the stages of the refit. The same call
         resumes from there after it was killed, to the same model.
@@ -86,7 +87,7 @@ tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_state
     best_index_ : int
     best_estimator_ : UniSVMClassifier
         The best cell fitted on all rows; if suspects were left out, on the others, and perhaps with the next higher C
-        of the grid.
+        of the grid. Its `signature_` and `trace_error_` tell what was kept of the kernel.
     suspects_ : ndarray of int
         Row indices that the refit left out.
     cv_results_ : dict
@@ -270,7 +271,7 @@ class UniSVMRegressorCV(RegressorMixin, BaseSearch):
         greater_is_better=False)``.
     degree, coef0, kernel_params, rank, rank_tol, landmarks, indefinite, fit_intercept, tol, max_iter, memory_limit, \
 scratch_dir, n_jobs, verbose, random_state
-        As in `UniSVMRegressor`.
+        As in `UniSVMRegressor`, but ``indefinite="krein"`` is refused.
     checkpoint : str or Path, optional
         As in `UniSVMClassifierCV`.
 

@@ -81,7 +81,7 @@ class BaseFeatureMap(Protocol):
         ----------
         rows : RowStore
         matrix : ndarray
-            Mean of p pᵀ over some rows, or its diagonal alone.
+            Sum or mean of p pᵀ over some rows, or its diagonal alone.
         trace : callable
-            Returns the mean of k(x, x) over the same rows.
+            Returns that of k(x, x) over the same rows.
         """

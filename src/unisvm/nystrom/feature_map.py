@@ -103,9 +103,9 @@ class FeatureMap:
         ----------
         rows : RowStore
         matrix : ndarray
-            Second moments of the features of some rows.
+            Sum or mean of p pᵀ over some rows.
         trace : callable
-            Returns the mean of k(x, x) over the same rows.
+            Returns that of k(x, x) over the same rows.
         """
         whole = trace()
         return max(float(1 - np.trace(matrix) / whole), 0.0) if whole > 0 else 0.0

@@ -72,6 +72,10 @@ class Gram:
         """Whether only the diagonal of the moments is known."""
         return self.matrix.ndim == 1
 
+    def about(self, mean: np.ndarray | None) -> np.ndarray:
+        """Weighted mean of p pᵀ, or of (p − mean)(p − mean)ᵀ: its lower triangle."""
+        return self.matrix if mean is None else self.matrix - np.outer(mean, mean)
+
     def without_sample(self) -> Gram:
         """The same moments, without the sampled rows."""
         return replace(self, sample=None)
@@ -170,9 +174,8 @@ def gram_of_all(rows: RowStore, feature_map: BaseFeatureMap, features: Any) -> G
 
     matrix, sums = rows.reduce(block, features, n_sums=feature_map.rank**2)
     total = rows.total_weight
-    matrix /= total
-    trace_error = feature_map.trace_error(rows, matrix, lambda: rows.trace(feature_map.kernel) / total)
-    return Gram(sums / total, matrix, trace_error, np.empty(0, dtype=np.intp), np.empty(0))
+    trace_error = feature_map.trace_error(rows, matrix, lambda: rows.trace(feature_map.kernel))
+    return Gram(sums / total, matrix / total, trace_error, np.empty(0, dtype=np.intp), np.empty(0))
 
 
 def diagonal_gram(rows: RowStore, feature_map: BaseFeatureMap, features: Any) -> Gram:

@@ -28,6 +28,10 @@ class NotPositiveSemidefiniteError(ValueError):
 
 def check_diagonal(kernel: Kernel, diagonal: np.ndarray, row_indices: np.ndarray) -> None:
     """Raise when k(x, x) is infinite, NaN or negative for some row, or zero for all."""
+    negative = np.flatnonzero(diagonal < -_NEGATIVE * np.abs(diagonal).max(initial=0.0))
+    if not kernel.is_psd and np.isfinite(diagonal).all() and len(negative):
+        row, lowest = row_indices[negative[0]], diagonal[negative[0]]
+        raise NotPositiveSemidefiniteError(f"k(x, x) = {lowest:.3g} for row {row} of X.")
     wrong = np.flatnonzero(~np.isfinite(diagonal) | (diagonal < -_NEGATIVE * np.abs(diagonal).max(initial=0.0)))
     if len(wrong):
         raise ValueError(
@@ -79,9 +83,12 @@ def is_indefinite(matrix: np.ndarray) -> bool:
     That is so if and only if a multiple of the identity of this size, added to it, leaves it without a Cholesky factor,
     which takes a tenth of the time of eigenvalues.
     """
-    scale = _largest_eigenvalue(matrix)
-    if scale == 0:
+    largest = np.abs(matrix).max(initial=0.0)
+    if not 0 < largest < np.inf:
         return False
+    # squares of its entries neither vanish nor overflow then
+    matrix = matrix / largest
+    scale = _largest_eigenvalue(matrix)
     with single_thread_if_small(len(matrix) ** 3 / 6):
         lifted = np.array(matrix, dtype=np.float64, order="F")
         lifted[np.diag_indices_from(lifted)] += _NEGATIVE_EIGENVALUE * scale
@@ -97,6 +104,4 @@ def _largest_eigenvalue(matrix: np.ndarray) -> float:
         vector /= np.linalg.norm(vector)
         vector = matrix @ vector
         size = float(np.linalg.norm(vector))
-        if size == 0 or not np.isfinite(size):
-            return 0.0
     return size

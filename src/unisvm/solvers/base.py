@@ -369,13 +369,13 @@ def _copied(state: State) -> State:
 
 
 def relative_decrease(gradient: np.ndarray, objective: np.ndarray) -> np.ndarray:
-    """½‖g‖²/F: the decrease that a unit step along the gradient g in the majoriser's coordinates promises.
+    """½‖g‖²/|F|: the decrease that a unit step along the gradient g in the majoriser's coordinates promises.
 
     Parameters
     ----------
     gradient : ndarray of shape (n_coordinates, n_columns)
     objective : ndarray of shape (n_columns,)
-        F of each column.
+        F of each column; negative only for a regulariser that is not convex.
 
     Returns
     -------
@@ -389,4 +389,4 @@ def relative_decrease(gradient: np.ndarray, objective: np.ndarray) -> np.ndarray
     array([0.25])
     """
     squares = np.einsum("ij,ij->j", gradient, gradient)
-    return np.asarray(0.5 * squares / np.maximum(objective, np.finfo(float).tiny))
+    return np.asarray(0.5 * squares / np.maximum(np.abs(objective), np.finfo(float).tiny))

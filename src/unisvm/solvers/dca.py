@@ -182,13 +182,12 @@ class Algorithm1(Iteration):
         # a row counts for nothing in pairs that do not have its class
         weights = self._weights * np.abs(y) if self._is_pairs else np.broadcast_to(self._weights, u.shape)
         risk = np.einsum("ij,ij->j", weights, loss.value(u), dtype=np.float64)
-        value = self.objective.check_bounded(
-            self._penalty * np.einsum("ij,ij->j", w, self.objective.signed(w)) + risk / self._total
-        )
+        value = self._penalty * np.einsum("ij,ij->j", w, self.objective.signed(w)) + risk / self._total
+        self.objective.check_bounded(value, self._join_intercept(w, b), self.columns)
         self.next_w, self.next_b = self._fit(f + response, self._ridge * (w - self.objective.signed(w)))
         step = self._join_intercept(w, b) - self._join_intercept(self.next_w, self.next_b)
         reached = {"w": w, "b": b, "value": value, "stationarity": relative_decrease(self._gradient(step), value)}
-        self.rose = ~(value <= self.value * (1 + _MOST_ROUNDING * np.finfo(P.dtype).eps))
+        self.rose = ~(value <= self.value + np.abs(self.value) * _MOST_ROUNDING * np.finfo(P.dtype).eps)
         for name, new in reached.items():
             setattr(self, name, np.where(self.rose, getattr(self, name), new) if self.rose.any() else new)
         if self._solver.stop != "stationarity":

@@ -135,9 +135,9 @@ class BatchedLBFGS(Iteration):
 
     def converged(self, tol: float) -> np.ndarray:
         bar, unit_costs = tol * self._caution[self.columns], self._unit_costs[self.columns]
-        least = _LEAST_VALUE * unit_costs
-        done = self.stationarity * self.value <= bar * np.maximum(self.value, least)
-        return np.asarray(done & (self.remaining <= bar * np.maximum(np.minimum(self.value, unit_costs), least)))
+        least, size = _LEAST_VALUE * unit_costs, np.abs(self.value)
+        done = self.stationarity * size <= bar * np.maximum(size, least)
+        return np.asarray(done & (self.remaining <= bar * np.maximum(np.minimum(size, unit_costs), least)))
 
     def stalled(self) -> np.ndarray:
         return self.rejections >= _REJECTIONS_BEFORE_STOP
@@ -169,7 +169,7 @@ class BatchedLBFGS(Iteration):
         self._pairs.add(trial.z - self.z, trial.gradient - self.gradient, decreased & ~begins)
         shorter = _shortened(self.length, slope, trial.value - self.value)
         # a predicted decrease below the noise cannot be seen, however short the step
-        hopeless = ~decreased & (-slope * self.length < self._noise * self.value)
+        hopeless = ~decreased & (-slope * self.length < self._noise * np.abs(self.value))
         for name, array in trial._asdict().items():
             setattr(self, name, np.where(decreased, array, getattr(self, name)))
         self.rejections = np.where(decreased, 0, self.rejections + 1)
