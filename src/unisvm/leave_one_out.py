@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from unisvm.checkpoint import Arrays
 from unisvm.held_out import HeldOut
@@ -28,6 +27,7 @@ from unisvm.nystrom.gram import weighted_moments
 from unisvm.parallel import in_threads
 from unisvm.robust_scale import weighted_medians
 from unisvm.rows import RowStore
+from unisvm.rows.distinct import distinct_rows
 
 # values of C that are compared, for rows of weight 1 and a kernel with k(x, x) = 1
 _CS = np.geomspace(1e-3, 1e4, 29)
@@ -216,7 +216,7 @@ def read_distinct(
     if n_sampled < rows.n_rows:
         weights = weights * (rows.total_weight / rows.n_rows)
     subset = rows.subset(indices, weights)
-    first, group = _distinct(subset.X)
+    first, group = _in_the_order_of_rows(*distinct_rows(subset.X))
     targets = subset.targets.astype(np.float64)
     if len(first) < len(indices):
         totals = np.bincount(group, weights)
@@ -240,18 +240,8 @@ def _orthonormal(rows: RowStore, feature_map: BaseFeatureMap, features: Any, ind
     return values
 
 
-def _distinct(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Index of the first row of each kind, and the kind of each row."""
-    if sparse.issparse(X):
-        # sums along rows that are the same are equal to the last bit
-        X = X.sorted_indices()
-        keys = X.astype(np.float64) @ np.random.RandomState(0).standard_normal((X.shape[1], 2))
-    else:
-        # −0 becomes 0
-        keys = np.asarray(X) + 0
-    keys = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.itemsize * keys.shape[1]))).ravel()
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    # in the order of the rows, not of their bytes
+def _in_the_order_of_rows(first: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Kinds of rows by the first row of each."""
     order = np.argsort(first)
     return first[order], np.argsort(order)[group]
 

@@ -36,6 +36,8 @@ from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.model_selection.splits import read_splits
 from unisvm.parallel import blas_threads, count_threads
 from unisvm.rows import MemoryRows
+from unisvm.rows.distinct import distinct_rows
+from unisvm.rows.mapped import take_rows
 from unisvm.targets import Attributes, TargetEncoder, TargetUnits, TrainingTargets
 
 # The widths that "auto" compares: weights of standardised columns are used from about 0.02, 0.04, 0.07 and 0.12 on.
@@ -219,17 +221,25 @@ def _problem(
     splits: list[tuple[np.ndarray, np.ndarray]],
     rng: np.random.RandomState,
 ) -> tuple[SelectionProblem, list[np.ndarray]]:
-    """All rows and the splits as columns of one problem, and store indices of the rows that each split leaves out."""
+    """All rows and the splits as columns of one problem, and store indices of the rows that each split leaves out.
+
+    Rows that are the same in X, target and splits become one with the sum of their weights, and stand in an order of
+    their own, so that copies and weights, and rows in any order, make one problem to the last bit.
+    """
     kept, present = drop_zero_weights(X, targets.weights, precomputed=False)
     weights, n_outputs = targets.weights[present], targets.values.shape[1]
-    counts = [np.ones(len(weights))]
-    counts += [np.bincount(train, minlength=len(targets.weights))[present] for train, _ in splits]
-    of_splits = np.stack(counts, axis=1) * weights[:, None]
-    stored = np.asfortranarray(np.concatenate([targets.values[present], of_splits], axis=1), dtype=X.dtype)
+    n_given = len(targets.weights)
+    counts = [np.bincount(train, minlength=n_given)[present] for train, _ in splits]
+    left_out = [np.isin(present, test) for _, test in splits]
+    parts = np.stack([np.ones(len(present)), *(count > 0 for count in counts), *left_out], axis=1)
+    first, group = distinct_rows(kept, targets.values[present], parts)
+    of_splits = np.stack([np.bincount(group, count * weights) for count in [np.ones(len(present)), *counts]], axis=1)
+    weights = of_splits[:, 0]
+    stored = np.asfortranarray(np.concatenate([targets.values[present[first]], of_splits], axis=1), dtype=X.dtype)
     # rows that the same splits leave out follow each other
     order = np.lexsort(np.packbits(of_splits > 0, axis=1).T[::-1])
     n_threads = count_threads(estimator.n_jobs)
-    rows = MemoryRows(kept, stored, weights, n_threads, order, None, present, given=X)
+    rows = MemoryRows(take_rows(kept, first), stored, weights, n_threads, order, None, present[first], given=X)
     totals = of_splits.sum(axis=0, dtype=np.float64)
     columns = Columns(settings.loss, 1 / (2 * estimator.C * totals), totals, n_outputs, targets.units.median)
     problem = SelectionProblem(
@@ -241,9 +251,7 @@ def _problem(
         tol=estimator.tol,
         max_iter=estimator.max_iter,
     )
-    place = np.full(len(targets.weights), -1)
-    place[present] = np.arange(len(present))
-    return problem, [place[test][place[test] >= 0] for _, test in splits]
+    return problem, [np.unique(group[each]) for each in left_out]
 
 
 def _walk_path(
