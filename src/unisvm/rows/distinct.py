@@ -29,7 +29,7 @@ def distinct_rows(X: Any, *tables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     # −0 becomes 0
     tables = (np.asarray(X), *tables)
     parts = [np.ascontiguousarray(table + 0).view(np.uint8).reshape(len(table), -1) for table in tables]
-    keys = np.ascontiguousarray(np.concatenate(parts, axis=1))
-    keys = keys.view(np.dtype((np.void, keys.shape[1]))).ravel()
+    joined = np.ascontiguousarray(np.concatenate(parts, axis=1))
+    keys = joined.view(np.dtype((np.void, joined.shape[1]))).ravel()
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     return first, group
