@@ -50,8 +50,9 @@ bench: $(VENV)/for-bench
 paper: $(VENV)/for-paper
 	PYTHONPATH=benchmarks $(PYTHON) -m paper
 
+# PAPER="--quiet 3" repeats what other work disturbed until three trials of each cell are quiet
 paper-full: $(VENV)/for-paper
-	PYTHONPATH=benchmarks $(PYTHON) -m paper --full
+	PYTHONPATH=benchmarks $(PYTHON) -m paper --full $(PAPER)
 
 lint: style types structure
 
