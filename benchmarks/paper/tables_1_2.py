@@ -29,7 +29,7 @@ TITLES = {"clean": "Table I: clean labels", "flipped": "Table II: a fifth of the
 #: the paper's rule for the rank
 RANK_TOL = 1e-3
 #: points by which a cell may differ from the published one
-CLOSE = 0.3
+CLOSE = causes.CLOSE
 
 
 @cache
