@@ -252,50 +252,39 @@ of Algorithm 1 solves
     [(A/Σs) XᵀSX + (λ + α/b) I] w⁺ = (A/Σs) XᵀS(ξ + v/(2A)) + α (w/b − φ'(w)/2),
 
 with one matrix for all steps, which is w⁺ = w − ½ H⁻¹ ∇F(w) again. The solver is the library's: L-BFGS in coordinates
-in which this step is a gradient step. On "plain" and "wide" it takes a third to a fifth of the time of the steps
-themselves, and ends lower.
+in which this step is a gradient step.
 
 - **The path.** α falls from about where the first column comes in to a thousandth of it in 25 steps, each from the
   solution before; and it rises again from the solution without a penalty. At each α the lower of the two objectives
-  counts. On the way down alone a bounded loss may give up a rare class before there is a column to tell it by: with 10
-  or 21 % positive labels, "saturating" and "truncated_squared_hinge" selected nothing of five informative columns. Both
-  ways found all five, but for the latter loss at 10 % (F1 0.67). On the way up alone, a small b keeps too many columns.
-  All splits, widths and both directions are columns of one solve.
+  counts. On the way down alone a bounded loss may give up a rare class before there is a column to tell it by; on the
+  way up alone, a small b keeps too many columns. All splits, widths and both directions are columns of one solve.
 - **The support.** A column is in use where its weight is beyond the steepest place of φ, |w| > √(b/2), or √b for the
   truncated square. The columns in use in more than half of the fits, to all rows and to the training rows of each
   split, are selected.
 - **The refit.** The machine is then fitted to the selected columns alone, with λ but without φ, and that is what is
-  scored on the rows that a split leaves out. If weights are just set to 0, φ goes on shrinking the small ones: F1 of
-  "correlated" is 0.95 in place of 0.98 and the accuracy 96.0 in place of 97.5 % (seeds 0 to 2); elsewhere they are
-  alike.
+  scored on the rows that a split leaves out: φ would go on shrinking the small weights.
 - **The choice.** The least mean loss on held-out rows, over four widths b and all α, or with
   `rule="one_standard_error"` the fewest columns within a standard error of the difference to it. No width is right
-  everywhere: 0.01 to 0.03 is best for generated sets, and 0.001 to 0.003 for a9a and for 200 rows of 500 columns, where
-  all weights are small.
+  everywhere: where all weights are small, as those of many rows or columns are, a wide one selects none.
 - **Several classes** are fitted against the rest at the same α and b, with the columns that any of them uses: one
   support, as `SelectFromModel` of a linear machine has it.
 
 ## Where it falls short
 
 - "wide", 200 rows of 500 columns and 10 % wrong labels: of ten informative columns it finds three and hardly any other
-  (precision 0.91, recall 0.26); an ℓ1 machine finds nine among 48 columns, and predicts better. With ten splits in
-  place of five, F1 is 0.39 for the best score and 0.40 for one standard error, that of the ℓ1 machine 0.33 and 0.46.
-- a9a: a fifth to an eighth of the columns of an ℓ1 machine, and 0.7 to 0.8 points below it. On rows held out of the
-  training rows, `cv=10` selected 32 columns in place of 21 and gained half a point (seeds 0 and 1): a fit to more of
-  the rows uses more columns.
-- Selecting by fewer than half of the fits (a third, a fifth) trades precision for recall: "wide" gains nothing (F1 0.61
-  and 0.57 in place of 0.61), and "correlated" loses (0.97 and 0.95 in place of 0.99; seeds 0 to 5 and 0 to 3).
+  (precision 0.91, recall 0.26); an ℓ1 machine finds nine among 48 columns, and predicts better.
+- a9a: a fifth to an eighth of the columns of an ℓ1 machine, and 0.7 to 0.8 points below it.
 
 ## Measurements
 
-Means over the seeds: 10 to 14 for generated sets, 10 to 12 for the others. Training labels of generated sets are 10 %
+Means over five seeds. Training labels of generated sets are 10 %
 wrong, test labels are right. Columns are scaled to mean 0 and variance 1; all systems have the same five splits. The
 penalty of each is chosen by them, for the best held-out score or ("1 s.e.") for the fewest columns within a standard
 error of the difference to it. "ℓ1 SVM" is `LinearSVC(penalty="l1", dual=False)`, "then ℓ2" fits LinearSVC to the
 columns that it selects, as `SelectFromModel` in a pipeline does, and "elastic net" is logistic regression by saga with
 an `l1_ratio` of 0.5. The sparse machine has its defaults, whose constants were chosen on seeds 0 to 5 and on rows for
-training. Seconds are of two cores that other work shared, and include the choice. Made by
-`python benchmarks/feature_selection.py` and `--report`."""
+training. Seconds are those of two cores, and include the choice. Made by `python benchmarks/feature_selection.py` and
+`--report`."""
 
 
 def table(runs: dict[str, Any], name: str, columns: dict[str, str]) -> str:
