@@ -18,9 +18,9 @@ from unisvm.rows import RowStore
 _WORTH_THREADS = 20_000
 # candidates whose new entries stay in cache until they are finished
 _BLOCK_ROWS = 4096
-# greedy pivots are looked for among one candidate in so many, and at least so many; ijcnn1, rank 1000, takes a fifth of
-# the time of one pivot after another, shuttle half of it (benchmarks/greedy_pivots.py)
-_CANDIDATES_A_LEADER, _FEWEST_LEADERS = 32, 500
+# greedy pivots are searched for among this share of the candidates, and at least so many. In one thread, ijcnn1 with
+# rank 1000 takes a fifth of the textbook's time, shuttle with rank 90 as long (benchmarks/greedy_pivots.py).
+_SEARCHED_SHARE, _FEWEST_SEARCHED = 1 / 32, 500
 
 
 class PartialCholesky:
@@ -93,25 +93,25 @@ class PartialCholesky:
         Those with the largest residuals are eliminated among themselves for as long as none of the others, whose
         residuals can only fall, can be larger: one after the other, these are the pivots of the whole matrix.
         """
-        n_leaders = max(len(self.residual) // _CANDIDATES_A_LEADER, _FEWEST_LEADERS)
-        leaders, bound = _largest(self.residual, n_leaders)
-        left = self.residual[leaders]
-        before = self._factor[: len(self.pivots), leaders]
+        n_searched = max(int(_SEARCHED_SHARE * len(self.residual)), _FEWEST_SEARCHED)
+        searched, largest_other = _largest(self.residual, n_searched)
+        left = self.residual[searched]
+        before = self._factor[: len(self.pivots), searched]
         most = len(self._factor) - len(self.pivots)
-        columns = np.empty((min(most, len(leaders)), len(leaders)), dtype=self._factor.dtype)
+        columns = np.empty((min(most, len(searched)), len(searched)), dtype=self._factor.dtype)
         chosen: list[int] = []
         while len(chosen) < len(columns):
             pivot = int(np.argmax(left))
-            if chosen and (left[pivot] <= self.floor or left[pivot] < bound):
+            if chosen and (left[pivot] <= self.floor or left[pivot] < largest_other):
                 break
-            column = self._kernel_matrix(leaders, leaders[[pivot]])[:, 0]
+            column = self._kernel_matrix(searched, searched[[pivot]])[:, 0]
             column -= before[:, pivot] @ before
             column -= columns[: len(chosen), pivot] @ columns[: len(chosen)]
             columns[len(chosen)] = column / np.sqrt(left[pivot])
             left -= columns[len(chosen)] ** 2
             left[pivot] = 0
             chosen.append(pivot)
-        return np.asarray(leaders[chosen])
+        return np.asarray(searched[chosen])
 
     def add(self, positions: np.ndarray, tol: float, rng: np.random.RandomState | None = None) -> bool:
         """Add pivots in this order, but those that are already spanned; True when full or when `tol` is met.
