@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from unisvm import engine, kernels, losses, solvers
-from unisvm._checks import check_number, is_integer, is_number, one_of
+from unisvm._checks import check_n_jobs, check_number, check_positive_integer, is_integer, is_number, one_of
 from unisvm._validation import (
     check_kernel_matrix,
     check_rows,
@@ -38,6 +38,7 @@ from unisvm.fit_checks import warn_if_doubtful
 from unisvm.kernel_expansion import KernelExpansion, Postprocess, identity
 from unisvm.kernels.base import as_rows
 from unisvm.losses.base import CLASSIFICATION
+from unisvm.losses.registry import get_for
 from unisvm.memory_budget import MemoryBudget
 from unisvm.nystrom.landmarks import check_rule
 from unisvm.parallel import blas_threads, count_threads
@@ -160,21 +161,18 @@ class BaseUniSVM(FitParameters, KernelEstimator):
 
 def read_settings(estimator: BaseUniSVM) -> FitSettings:
     """Settings of a fit; raises when a parameter is out of range, whatever the data."""
-    loss, task = losses.get(estimator.loss), estimator._task
-    if task not in loss.tasks:
-        usable = ", ".join(map(repr, losses.names(task)))
-        raise ValueError(f"The loss {loss!r} is not for {task}. Losses for {task}: {usable}.")
+    task = estimator._task
+    loss = get_for(task, estimator.loss)
     C: Any = estimator.C
     from_data = isinstance(C, str) and C == "auto"
     if not from_data and not (is_number(C) and C > 0):
         raise ValueError(f"C must be a positive number, or 'auto' for one that suits the data; got {C!r}.")
     check_number("tol", estimator.tol, 0, np.inf)
     check_number("rank_tol", estimator.rank_tol, 0, 1, closed=True)
-    rank, max_iter, n_jobs = estimator.rank, estimator.max_iter, estimator.n_jobs
+    rank = estimator.rank
     if rank is not None and not (is_integer(rank) and rank >= 1):
         raise ValueError(f"rank must be a positive integer, or None for the full kernel; got {rank!r}.")
-    if not (is_integer(max_iter) and max_iter >= 1):
-        raise ValueError(f"max_iter must be a positive integer, got {max_iter!r}.")
+    check_positive_integer("max_iter", estimator.max_iter)
     kernel, solver = estimator._requested_kernel(), solvers.get(estimator.solver)
     memory = MemoryBudget.parse(estimator.memory_limit)
     if estimator.scratch_dir is not None and not Path(estimator.scratch_dir).is_dir():
@@ -188,8 +186,7 @@ def read_settings(estimator: BaseUniSVM) -> FitSettings:
         one_of("multi_class", estimator.multi_class, ("auto", "ovo", "ovr"))
     if not isinstance(estimator.verbose, Integral):
         raise ValueError(f"verbose must be an integer, got {estimator.verbose!r}.")
-    if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
-        raise ValueError(f"n_jobs must be None, a positive number of threads, or -1 for all; got {n_jobs!r}.")
+    check_n_jobs(estimator.n_jobs)
     as_given = ("rank", "rank_tol", "landmarks", "indefinite", "tol", "max_iter")
     is_penalised = isinstance(estimator.fit_intercept, str)
     return FitSettings(

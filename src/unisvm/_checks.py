@@ -29,6 +29,18 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def check_positive_integer(parameter: str, value: Any) -> None:
+    """Raise unless the value is an integer from 1 on."""
+    if not (is_integer(value) and value >= 1):
+        raise ValueError(f"{parameter} must be a positive integer, got {value!r}.")
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Raise unless this is None or a number of threads, counted from the last processor if it is negative."""
+    if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
+        raise ValueError(f"n_jobs must be None, a positive number of threads, or -1 for all; got {n_jobs!r}.")
+
+
 def check_number(parameter: str, value: Any, low: float, high: float, *, closed: bool = False) -> None:
     """Raise unless the value is a number above `low`, or equal to it if `closed`, and below `high`."""
     if not (is_number(value) and (value >= low if closed else value > low) and value < high):

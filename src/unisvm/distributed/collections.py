@@ -162,11 +162,11 @@ def with_names(rows: np.ndarray, names) -> Any:
     return pd.DataFrame(rows, columns=names)
 
 
-def refuse_collections(X) -> None:
-    """Raise when X is a collection, where that cannot be."""
+def refuse_collections(X, what: str) -> None:
+    """Raise when X is a collection, where that cannot be: it is one that `what` says."""
     if is_dask(X):
         raise TypeError(
-            "X is a Dask collection, which a path cannot be computed for. Give a sample in memory, such as "
+            f"X is a Dask collection, which {what}. Give a sample in memory, such as "
             "X[:100_000].compute() of an array or X.sample(frac=0.01).compute() of a DataFrame, and fit "
             "UniSVMClassifier or UniSVMRegressor to all rows with the parameters found."
         )

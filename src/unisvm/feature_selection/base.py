@@ -13,9 +13,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from unisvm import losses
 from unisvm._base import ParameterEstimator, set_attributes
-from unisvm._checks import check_number, is_integer, is_number, one_of
+from unisvm._checks import check_n_jobs, check_number, check_positive_integer, is_integer, is_number, one_of
 from unisvm._validation import (
     check_rows,
     check_rows_and_targets,
@@ -33,6 +32,7 @@ from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels import Linear
 from unisvm.kernels.base import as_rows
 from unisvm.losses.base import CLASSIFICATION, Loss
+from unisvm.losses.registry import get_for
 from unisvm.model_selection.splits import read_splits
 from unisvm.parallel import blas_threads, count_threads
 from unisvm.rows import MemoryRows
@@ -109,7 +109,7 @@ class BaseSparseUniSVM(SelectorMixin, ParameterEstimator):
     def _fit(self, X, y, sample_weight) -> BaseSparseUniSVM:
         """The estimator, fitted. If the fit fails, it is as before."""
         settings = read_settings(self)
-        refuse_collections(X)
+        refuse_collections(X, "this estimator does not take")
         if files.is_path(X):
             raise TypeError(f"{type(self).__name__} needs rows in memory: load {X!r} as an array or CSR matrix first.")
         with unchanged_on_failure(self), np.errstate(all="ignore"):
@@ -166,22 +166,17 @@ def n_splits_of(cv: int | None, most: int) -> int:
 
 def read_settings(estimator: BaseSparseUniSVM) -> SelectionSettings:
     """Settings of a fit; raises when a parameter is out of range, whatever the data."""
-    loss, task = losses.get(estimator.loss), estimator._task
-    if task not in loss.tasks:
-        usable = ", ".join(map(repr, losses.names(task)))
-        raise ValueError(f"The loss {loss!r} is not for {task}. Losses for {task}: {usable}.")
+    loss = get_for(estimator._task, estimator.loss)
     one_of("penalty", estimator.penalty, PENALTIES)
     one_of("rule", estimator.rule, RULES)
     check_number("C", estimator.C, 0, np.inf)
     check_number("tol", estimator.tol, 0, np.inf)
     for name in ("n_alphas", "max_iter"):
-        if not (is_integer(getattr(estimator, name)) and getattr(estimator, name) >= 1):
-            raise ValueError(f"{name} must be a positive integer, got {getattr(estimator, name)!r}.")
-    cv, n_jobs = estimator.cv, estimator.n_jobs
+        check_positive_integer(name, getattr(estimator, name))
+    cv = estimator.cv
     if (is_integer(cv) and cv < 2) or isinstance(cv, str | bool | float):
         raise ValueError(f"cv must be a number of splits from 2 on, a splitter, or splits; got {cv!r}.")
-    if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
-        raise ValueError(f"n_jobs must be None, a positive number of threads, or -1 for all; got {n_jobs!r}.")
+    check_n_jobs(estimator.n_jobs)
     if not isinstance(estimator.fit_intercept, bool | np.bool_):
         raise ValueError(f"fit_intercept must be True or False, got {estimator.fit_intercept!r}.")
     width, alpha = _number_or_auto("width", estimator.width), _number_or_auto("alpha", estimator.alpha)

@@ -143,23 +143,23 @@ class ColumnMajoriser(SpectralMajoriser):
         self._spectrum = spectrum
         self._rank = len(spectrum.values)
 
-    def _turn(self, turn: Callable[[np.ndarray], np.ndarray], W: np.ndarray) -> np.ndarray:
-        """W, of which all but the coordinate of an intercept are turned."""
-        return np.concatenate([turn(W[: self._rank]), W[self._rank :]])
+    def _rotated(self, rotate: Callable[[np.ndarray], np.ndarray], W: np.ndarray) -> np.ndarray:
+        """W, of which all but the coordinate of an intercept are rotated."""
+        return np.concatenate([rotate(W[: self._rank]), W[self._rank :]])
 
     def to_weights(self, Z: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Weights of the columns of X."""
-        return self._turn(self._spectrum.to_dual, super().to_weights(Z, columns))
+        return self._rotated(self._spectrum.to_dual, super().to_weights(Z, columns))
 
     def from_weights(self, W: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Inverse of `to_weights`."""
-        return super().from_weights(self._turn(self._spectrum.from_values, W), columns)
+        return super().from_weights(self._rotated(self._spectrum.from_values, W), columns)
 
     def gradient(self, gradient: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Gradient in these coordinates, from that in the weights."""
-        return super().gradient(self._turn(self._spectrum.from_values, gradient), columns)
+        return super().gradient(self._rotated(self._spectrum.from_values, gradient), columns)
 
     def least_squares(self, correlation: np.ndarray) -> np.ndarray:
         """Least-squares solutions, given the mean of y times the features, one or more for each column."""
-        solutions = super().least_squares(self._turn(self._spectrum.from_values, correlation))
-        return self._turn(self._spectrum.to_dual, solutions)
+        solutions = super().least_squares(self._rotated(self._spectrum.from_values, correlation))
+        return self._rotated(self._spectrum.to_dual, solutions)

@@ -68,6 +68,15 @@ def names(task: str | None = None) -> list[str]:
     return [name for name, loss in LOSSES.items() if task is None or task in loss().tasks]
 
 
+def get_for(task: str, loss: str | Loss) -> Loss:
+    """The loss of that name, or the instance itself; raises ValueError if it is not for this task."""
+    found = get(loss)
+    if task not in found.tasks:
+        usable = ", ".join(map(repr, names(task)))
+        raise ValueError(f"The loss {found!r} is not for {task}. Losses for {task}: {usable}.")
+    return found
+
+
 def get(loss: str | Loss, **params: Any) -> Loss:
     """The loss of that name, or the instance itself, with its parameters checked.
 

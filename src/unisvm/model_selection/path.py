@@ -102,7 +102,7 @@ def path(
     >>> bool(path.estimators[1][2].score(X, y) == path.train_scores[1, 2])
     True
     """
-    refuse_collections(X)
+    refuse_collections(X, "a path cannot be computed for")
     if task is None:
         task = REGRESSION if type_of_target(y, input_name="y").startswith("continuous") else CLASSIFICATION
     one_of("task", task, TASKS)
