@@ -15,7 +15,6 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-import numpy as np
 from rich.progress import Progress
 
 from paper.quiet import Watch, is_quiet
@@ -152,10 +151,6 @@ class Results:
         return [
             value for key, value in self.measured.items() if key.startswith(prefix) and key[len(prefix) :].isdigit()
         ]
-
-    def mean(self, prefix: str, name: str) -> float:
-        """Mean of one figure over the trials whose keys start with the prefix."""
-        return float(np.mean([value[name] for key, value in self.measured.items() if key.startswith(prefix)]))
 
 
 def markdown(header: list[str], rows: list[list[str]]) -> str:

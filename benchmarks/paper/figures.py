@@ -11,7 +11,7 @@ from time import perf_counter
 import numpy as np
 
 from paper.common import Results
-from paper.quiet import MARK, REMARK, quiet_seconds, written_seconds
+from paper.quiet import quiet_seconds, remark_on, written_seconds
 
 SOLVER_NAMES = {"lbfgs": "L-BFGS", "dca": "Algorithm 1"}
 
@@ -64,4 +64,4 @@ def median_seconds(results: Results, prefix: str, seeds: Iterable[int], digits: 
 
 def with_remark(text: str) -> str:
     """A table with the remark on the marks of its seconds, if there are any."""
-    return f"{text}\n\n{REMARK}" if f"{MARK} |" in text else text
+    return f"{text}\n\n{remark_on(text)}".rstrip()

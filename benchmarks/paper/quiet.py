@@ -13,7 +13,7 @@ import numpy as np
 _MOST_PROCESSORS, _TICKS = 0.1, 0.05
 #: mark of seconds that no quiet measurement is behind
 MARK = "*"
-REMARK = f"\\{MARK} Other processes were at work in each of these runs."
+_REMARK = f"\\{MARK} Other processes were at work in each of these runs."
 
 
 def busy_seconds() -> float | None:
@@ -52,6 +52,11 @@ def is_quiet(measured: dict[str, Any]) -> bool:
     """Whether next to nothing else was running during this measurement."""
     disturbance = measured.get("disturbance")
     return disturbance is not None and disturbance <= _MOST_PROCESSORS
+
+
+def remark_on(text: str) -> str:
+    """What the marks of the seconds in a text mean; empty if it has none."""
+    return _REMARK if f"{MARK} |" in text else ""
 
 
 def quiet_seconds(measurements: Iterable[dict[str, Any]]) -> tuple[float, bool]:

@@ -18,8 +18,8 @@ from sklearn.svm import SVR
 from paper import findings_tables
 from paper.common import PUBLISHED, REGRESSION_LOSSES, SOLVERS, Results, markdown, options, write_section
 from paper.figures import SOLVER_NAMES
-from paper.quiet import MARK, REMARK, written_seconds
-from paper.tables import mean_and_deviation, span
+from paper.quiet import remark_on, written_seconds
+from paper.tables import is_here, mean_and_deviation, not_here, span
 from unisvm import UniSVMRegressor, datasets, losses
 
 ITEM = "table_3"
@@ -132,15 +132,6 @@ def table(results: Results, name: str) -> str:
     return markdown(HEADER, rows)
 
 
-def is_here(name: str) -> bool:
-    """Whether the files of this set are there."""
-    try:
-        datasets.load_paper(name)
-    except FileNotFoundError:
-        return False
-    return True
-
-
 def section(results: Results) -> str:
     """The text of the table."""
     text = [
@@ -157,21 +148,17 @@ def section(results: Results) -> str:
                 "The paper does not say how the columns and the target are scaled. To [-1, 1] is the nearest scaling "
                 "found: LibSVM's row too is not the published one."
             )
-        if not is_here(name):
-            text.append(
-                f"The set cannot be had here, so that our cells are empty; `datasets.load_paper({name!r})` says where "
-                "it is."
-            )
+        if not is_here(datasets.load_paper, name):
+            text.append(not_here(name))
         text.append(table(results, name))
-    if any(f"{MARK} |" in part for part in text):
-        text.append(REMARK)
+    text.append(remark_on("\n".join(text)))
     return "\n\n".join(part for part in [*text, findings_tables.regression(results)] if part)
 
 
 def main() -> None:
     chosen = options(__doc__.splitlines()[0], trials=10, sets={"nargs": "*", "choices": SETS, "default": list(SETS)})
     results = Results.of(ITEM, chosen)
-    sets = [name for name in chosen.sets if is_here(name)]
+    sets = [name for name in chosen.sets if is_here(datasets.load_paper, name)]
     results.run(jobs(sets, chosen.solver, range(chosen.seed, chosen.seed + chosen.trials)))
     write_section(ITEM, chosen.folder, section(results))
 

@@ -18,7 +18,7 @@ import numpy as np
 from paper import findings_tables
 from paper.common import CLASSIFICATION_LOSSES, PUBLISHED, SOLVERS, Results, markdown, options, write_section
 from paper.figures import SOLVER_NAMES
-from paper.quiet import MARK, REMARK, quiet_seconds, written_seconds
+from paper.quiet import quiet_seconds, remark_on, written_seconds
 from paper.tables import mean_and_deviation, span
 from unisvm import UniSVMClassifier, datasets
 
@@ -125,8 +125,7 @@ def section(results: Results) -> str:
     for name in SETS:
         remark = datasets.load_paper(name).remark
         text += [f"### {name}", remark, table(results, name)]
-    if any(f"{MARK} |" in part for part in text):
-        text.append(REMARK)
+    text.append(remark_on("\n".join(text)))
     return "\n\n".join(part for part in [*text, findings_tables.large(results, SETS)] if part)
 
 

@@ -19,8 +19,8 @@ from sklearn.svm import SVC
 from paper import causes, findings_tables
 from paper.common import CLASSIFICATION_LOSSES, PUBLISHED, SOLVERS, Results, markdown, options, write_section
 from paper.figures import SOLVER_NAMES
-from paper.quiet import MARK, REMARK, written_seconds
-from paper.tables import mean_and_deviation, span
+from paper.quiet import remark_on, written_seconds
+from paper.tables import is_here, mean_and_deviation, not_here, span
 from unisvm import UniSVMClassifier, datasets
 
 ITEM = "tables_1_2"
@@ -159,23 +159,8 @@ def closeness(results: Results) -> str:
     return " ".join(said)
 
 
-def remarks(sets: tuple[str, ...]) -> dict[str, str]:
-    """For each set how it differs from the paper's, or that it is not here."""
-    said = {}
-    for name in sets:
-        try:
-            said[name] = load(name).remark
-        except FileNotFoundError:
-            said[name] = (
-                f"The set cannot be had here, so that our cells are empty; `datasets.load_paper({name!r})` says where "
-                "it is."
-            )
-    return said
-
-
 def section(results: Results) -> str:
     """The text of both tables."""
-    said = remarks(SETS)
     text = [
         "## Tables I and II: ten losses on four sets",
         "Test accuracy in per cent, means (standard deviations) over the trials, which differ in their landmarks and "
@@ -187,10 +172,10 @@ def section(results: Results) -> str:
     for kind, title in TITLES.items():
         text.append(f"### {title}")
         for name in SETS:
-            text += [f"#### {name}", said[name], table(results, kind, name)]
+            remark = load(name).remark if is_here(load, name) else not_here(name)
+            text += [f"#### {name}", remark, table(results, kind, name)]
     text = [part for part in text if part]
-    if any(f"{MARK} |" in part for part in text):
-        text.append(REMARK)
+    text.append(remark_on("\n".join(text)))
     text += [closeness(results), causes.section(results), findings_tables.classification(results)]
     return "\n\n".join(part for part in text if part)
 
@@ -203,7 +188,7 @@ def main() -> None:
         libsvm={"type": int, "default": 3, "metavar": "N", "help": "trials of LibSVM, which is slow, with flips"},
         slow={"type": int, "default": 3, "metavar": "N", "help": "most trials of Algorithm 1 on ijcnn and vehicle"},
     )
-    there = [name for name in chosen.sets if not remarks((name,))[name].startswith("The set cannot")]
+    there = [name for name in chosen.sets if is_here(load, name)]
     results = Results.of(ITEM, chosen)
     is_slow = {name: chosen.solver == "dca" and name in ("ijcnn", "vehicle") for name in there}
     trials = {name: min(chosen.trials, chosen.slow) if is_slow[name] else chosen.trials for name in there}
