@@ -76,14 +76,27 @@ ORDER = [
     ["classifier", "regressor"],
     ["model_selection"],
     ["feature_selection"],
-    ["baselines", "datasets"],
+    ["tables"],
+    ["baselines", "datasets", "model_files", "onnx_export"],
     ["plotting"],
     ["cli"],
     ["__init__", "__main__"],
 ]
 
 #: packages that may be missing, and so are imported where they are used
-OPTIONAL = {"dask", "distributed", "matplotlib", "onnx", "pandas", "piqp", "polars", "pyarrow", "rich", "typer"}
+OPTIONAL = {
+    "dask",
+    "distributed",
+    "matplotlib",
+    "onnx",
+    "pandas",
+    "piqp",
+    "polars",
+    "pyarrow",
+    "rich",
+    "skl2onnx",
+    "typer",
+}
 
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60

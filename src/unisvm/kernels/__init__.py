@@ -12,8 +12,9 @@ from unisvm.kernels.given import Function, Precomputed
 from unisvm.kernels.laplacian import Laplacian
 from unisvm.kernels.products import Linear, Polynomial, Sigmoid
 from unisvm.kernels.rbf import RBF
+from unisvm.kernels.scaled import Scaled
 
-__all__ = ["RBF", "Function", "Kernel", "Laplacian", "Linear", "Polynomial", "Precomputed", "Sigmoid", "get"]
+__all__ = ["RBF", "Function", "Kernel", "Laplacian", "Linear", "Polynomial", "Precomputed", "Scaled", "Sigmoid", "get"]
 
 
 def get(kernel, *, gamma="scale", degree=3, coef0=0.0, kernel_params=None) -> Kernel:
