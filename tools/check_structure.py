@@ -66,7 +66,7 @@ ORDER = [
     ["solvers"],
     ["checkpoint", "kernel_expansion", "robust_scale"],
     ["held_out"],
-    ["progress", "targets", "leave_one_out", "bases"],
+    ["progress", "scaling", "targets", "leave_one_out", "bases"],
     ["engine"],
     ["fit_checks"],
     ["io"],

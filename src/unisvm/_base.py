@@ -45,6 +45,7 @@ from unisvm.parallel import blas_threads, count_threads
 from unisvm.progress import Report, StageRunner
 from unisvm.rows import MemoryRows
 from unisvm.rows.mapped import StoredRows
+from unisvm.scaling import SCALES
 from unisvm.solvers import Result, StopReason
 from unisvm.targets import Attributes, TargetEncoder, TargetUnits
 
@@ -116,6 +117,7 @@ class KernelEstimator(ParameterEstimator):
 class FitParameters(ParameterEstimator):
     """Parameters that plain and searching estimators share; `UniSVMClassifier` describes them."""
 
+    scale: str | None = None
     rank: int | None = 1000
     rank_tol: float = 1e-3
     landmarks: Any = "rpcholesky"
@@ -173,6 +175,12 @@ def read_settings(estimator: BaseUniSVM) -> FitSettings:
     if rank is not None and not (is_integer(rank) and rank >= 1):
         raise ValueError(f"rank must be a positive integer, or None for the full kernel; got {rank!r}.")
     check_positive_integer("max_iter", estimator.max_iter)
+    if estimator.scale is not None:
+        one_of("scale", estimator.scale, SCALES)
+        if is_precomputed(estimator.kernel):
+            raise ValueError(
+                "scale is for the columns of X; the rows of a precomputed kernel matrix have none: use None."
+            )
     kernel, solver = estimator._requested_kernel(), solvers.get(estimator.solver)
     memory = MemoryBudget.parse(estimator.memory_limit)
     if estimator.scratch_dir is not None and not Path(estimator.scratch_dir).is_dir():
@@ -187,7 +195,7 @@ def read_settings(estimator: BaseUniSVM) -> FitSettings:
     if not isinstance(estimator.verbose, Integral):
         raise ValueError(f"verbose must be an integer, got {estimator.verbose!r}.")
     check_n_jobs(estimator.n_jobs)
-    as_given = ("rank", "rank_tol", "landmarks", "indefinite", "tol", "max_iter")
+    as_given = ("scale", "rank", "rank_tol", "landmarks", "indefinite", "tol", "max_iter")
     is_penalised = isinstance(estimator.fit_intercept, str)
     return FitSettings(
         task == CLASSIFICATION,

@@ -8,7 +8,7 @@ import numpy as np
 
 from unisvm.checkpoint import Arrays
 from unisvm.kernel_expansion import KernelExpansion
-from unisvm.kernels import Kernel
+from unisvm.kernels import Kernel, Scaled
 from unisvm.nystrom.base import BaseFeatureMap
 from unisvm.nystrom.column_map import ColumnMap
 from unisvm.nystrom.constant_map import WithConstant
@@ -144,11 +144,16 @@ class ColumnBasis(NamedTuple):
 
     @classmethod
     def of(cls, kernel: Kernel, rows: RowStore, rng: np.random.RandomState, *, centred: bool) -> ColumnBasis:
-        """Basis whose centre is near the mean of the rows, or 0 if they are sparse or must not be `centred`."""
+        """Basis whose centre is near the mean of the rows, or 0 if they are sparse or must not be `centred`.
+
+        Columns of a kernel that scales them have the centre of that kernel.
+        """
         centre = np.zeros(rows.n_features, rows.dtype)
-        if centred and not rows.is_sparse:
+        if isinstance(kernel, Scaled):
+            centre = kernel.centre.astype(rows.dtype)
+        elif centred and not rows.is_sparse:
             centre = rows.take(rows.draw(_CENTRE_ROWS, rng)).mean(axis=0, dtype=np.float64).astype(rows.dtype)
-        return cls(kernel, ColumnMap(kernel, centre))
+        return cls(kernel, ColumnMap(kernel, centre, divisor_of(kernel)))
 
     @property
     def kernel_map(self) -> ColumnMap:
@@ -243,6 +248,11 @@ class WithPenalisedIntercept(NamedTuple):
         return np.concatenate([functions.intercept.astype(np.float64)[None], values - zeros]), np.zeros_like(zeros)
 
 
+def divisor_of(kernel: Kernel) -> np.ndarray | None:
+    """Divisors of the columns of a scaled kernel; None for another kernel."""
+    return kernel.divisor if isinstance(kernel, Scaled) else None
+
+
 def uses_columns(kernel: Kernel, landmarks: Any) -> bool:
     """Whether a fit needs no landmarks: the kernel is linear, and the user gives none."""
     return kernel.is_linear and isinstance(landmarks, str)
@@ -250,10 +260,9 @@ def uses_columns(kernel: Kernel, landmarks: Any) -> bool:
 
 def restore_basis(state: Arrays, rows: RowStore, kernel: Kernel, landmarks: Any) -> Basis:
     """Basis from its `state`, for the same rows, kernel and landmarks; without a factor, its feature map has none."""
-    kernel = kernel.resolve(rows.n_features, rows.variance)
     basis: Basis
     if "centre" in state:
-        basis = ColumnBasis(kernel, ColumnMap(kernel, state["centre"]))
+        basis = ColumnBasis(kernel, ColumnMap(kernel, state["centre"], divisor_of(kernel)))
     else:
         chosen = Landmarks.from_state(state, landmarks, rows, kernel)
         restored = SignedFeatureMap if "signs" in state else FeatureMap

@@ -51,6 +51,11 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         Of the poly and sigmoid kernels.
     kernel_params : dict, optional
         Further arguments of a kernel function.
+    scale : {"standard", "minmax"} or None, default=None
+        Scale the columns of X inside, by the training rows: "standard" to mean 0 and variance 1, "minmax" to the range
+        from 0 to 1. Zeros of sparse rows stay zeros: "standard" divides by the deviation there, and "minmax" by the
+        largest absolute value. Rows are scaled block by block as they are read, also those in files and on Dask; new
+        rows and landmarks of your own are given in the units of X. None takes X as it is.
     rank : int or None, default=1000
         Most landmarks. None uses the full kernel, which needs memory for m² numbers. When there are no more rows than
         this, all distinct rows are landmarks.

@@ -29,6 +29,7 @@ from unisvm.objective import Objective
 from unisvm.preconditioner import Majoriser, MajoriserCoordinates, SpectralMajoriser, Spectrum
 from unisvm.progress import StageRunner
 from unisvm.rows import RowStore
+from unisvm.scaling import resolve_kernel
 from unisvm.solvers.base import Result, Solver, Start, minimise, trait
 from unisvm.solvers.subsample import solve_subsample
 from unisvm.targets import TargetUnits
@@ -47,6 +48,8 @@ class FitSettings:
         1/(2λΣs); chosen by the rows when None.
     kernel : Kernel
         Its gamma may still be "scale" or "auto".
+    scale : {"standard", "minmax"} or None
+        How the columns of X are scaled before the kernel.
     rank : int or None
         Most landmarks; None for all rows.
     rank_tol : float
@@ -67,6 +70,7 @@ class FitSettings:
     loss: Loss
     C: float | None
     kernel: Kernel
+    scale: str | None
     rank: int | None
     rank_tol: float
     landmarks: Any
@@ -108,7 +112,8 @@ class Fitted(NamedTuple):
     @classmethod
     def from_state(cls, state: Arrays, rows: RowStore, settings: FitSettings) -> Fitted:
         """Inverse of `state`, for the same rows and settings."""
-        basis = restore_basis(state, rows, settings.kernel, settings.landmarks)
+        kernel = resolve_kernel(settings.kernel, rows, settings.scale)
+        basis = restore_basis(state, rows, kernel, settings.landmarks)
         expansion = basis.expansion(state["dual_coef"].T, state["intercept"])
         return cls(basis, float(state["trace_error"]), CChoice.from_state(state), expansion, Result.from_state(state))
 
@@ -228,7 +233,9 @@ def prepare(
     basis = runner.stage(
         "landmarks",
         lambda: choose_basis(rows, settings, runner.rng, reserved),
-        lambda saved: restore_basis(saved, rows, settings.kernel, settings.landmarks),
+        lambda saved: restore_basis(
+            saved, rows, resolve_kernel(settings.kernel, rows, settings.scale), settings.landmarks
+        ),
     )
     feature_map = basis.feature_map
     made_of = basis.feature_map if basis.landmarks is None else basis.landmarks
@@ -261,7 +268,7 @@ def choose_basis(rows: RowStore, settings: FitSettings, rng: np.random.RandomSta
     Raises when the fit would take too much memory, before the features exist.
     """
     settings.memory.check_columns(rows.n_features, rows.n_threads)
-    kernel = settings.kernel.resolve(rows.n_features, rows.variance)
+    kernel = resolve_kernel(settings.kernel, rows, settings.scale)
     basis: Basis
     if uses_columns(kernel, settings.landmarks):
         basis = columns = ColumnBasis.of(kernel, rows, rng, centred=settings.fit_intercept)

@@ -10,7 +10,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from unisvm._warnings import FitWarning, warn_caller
 from unisvm.engine import FitSettings, Fitted
-from unisvm.kernels import Kernel
+from unisvm.kernels import Kernel, Scaled
 from unisvm.nystrom.signed_map import SignedFeatureMap
 from unisvm.rows import RowStore
 
@@ -61,7 +61,8 @@ def warn_if_doubtful(rows: RowStore, fitted: Fitted, settings: FitSettings) -> N
 
 
 def _smoother(kernel: Kernel) -> str:
-    return ", or lower gamma, or try kernel='linear'" if hasattr(kernel, "gamma") else ""
+    unscaled = kernel.kernel if isinstance(kernel, Scaled) else kernel
+    return ", or lower gamma, or try kernel='linear'" if hasattr(unscaled, "gamma") else ""
 
 
 def _negative_part(feature_map: SignedFeatureMap, trace_error: float, settings: FitSettings) -> list[str]:
@@ -82,7 +83,7 @@ def _few_landmarks(rank: int, available: int, n_features: int) -> list[str]:
         return []
     return [
         f"rank_ is {rank}, where {available} landmarks could be had: the kernel hardly tells rows apart, or by a few "
-        "large columns only. Scale the columns of X, as StandardScaler does, or raise gamma."
+        "large columns only. Scale the columns of X by scale='standard', or raise gamma."
     ]
 
 
@@ -102,7 +103,7 @@ def _lost_digits(rows: RowStore, fitted: Fitted, available: float) -> list[str]:
     precise = " or give X in float64," if rows.dtype == np.float32 else ""
     return [
         f"rank_ is {feature_map.rank}: in {rows.dtype}, rounding error hides the rest of the kernel, which would "
-        f"count at this C. Scale the columns of X, as StandardScaler does,{precise} or lower C."
+        f"count at this C. Scale the columns of X by scale='standard',{precise} or lower C."
     ]
 
 
@@ -126,7 +127,7 @@ def _different_scales(rows: RowStore) -> list[str]:
     return [
         f"The scales of the columns of X differ by {apart:.1g}: column {most} has the standard deviation "
         f"{deviations[high]:.3g}, and column {least} {deviations[low]:.3g}, which hardly counts beside it. Scale the "
-        "columns, as StandardScaler does."
+        "columns by scale='standard', or by a scaler."
     ]
 
 

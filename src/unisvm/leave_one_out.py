@@ -224,6 +224,7 @@ def read_distinct(
         indices, weights = indices[first], totals
     if is_wide:
         values = feature_map.build(subset.subset(first, weights))
+        values = feature_map.whitener(values.dtype)(values)
     else:
         values = _orthonormal(rows, feature_map, features, indices)
     diagonal = feature_map.diagonal(rows, indices, values)

@@ -35,6 +35,8 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         it.
     kernel, gamma, degree, coef0, kernel_params
         The kernel, as in `UniSVMClassifier`.
+    scale : {"standard", "minmax"} or None, default=None
+        Scale the columns of X inside, as in `UniSVMClassifier`.
     rank, rank_tol, landmarks
         Its approximation, as in `UniSVMClassifier`.
     indefinite : {"flip", "clip", "krein", "raise"}, default="flip"

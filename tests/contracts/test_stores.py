@@ -167,9 +167,20 @@ def test_attributes(pair):
     assert rows.n_given == M
     assert rows.total_weight == pytest.approx(expected.total_weight, rel=1e-14)
     assert rows.variance() == pytest.approx(expected.variance(), rel=1e-12)
+    for found, wanted in zip(rows.column_moments(), column_moments(expected), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
     assert rows.trace(KERNEL) == pytest.approx(expected.trace(KERNEL), rel=1e-12)
     linear = kernels.Linear()
     assert rows.trace(linear) == pytest.approx(expected.trace(linear), rel=1e-6)
+
+
+def column_moments(rows):
+    """Moments of the columns as a few words of NumPy have them."""
+    X = rows.take(np.arange(rows.n_rows))
+    X = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
+    weights = rows.take_weights(np.arange(rows.n_rows))
+    mean = np.average(X, axis=0, weights=weights)
+    return mean, np.average((X - mean) ** 2, axis=0, weights=weights), X.min(axis=0), X.max(axis=0)
 
 
 # ---------------------------------------------------------------------- chosen rows

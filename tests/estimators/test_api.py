@@ -19,6 +19,7 @@ SHARED_FIRST = {
     "degree": 3,
     "coef0": 0.0,
     "kernel_params": None,
+    "scale": None,
     "rank": 1000,
     "rank_tol": 1e-3,
     "landmarks": "rpcholesky",

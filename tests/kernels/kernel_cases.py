@@ -23,6 +23,10 @@ KERNELS = {
         partial(pairwise.polynomial_kernel, gamma=0.5, degree=2, coef0=0.7),
     ),
     "sigmoid": (kernels.Sigmoid(0.1, coef0=-0.4), partial(pairwise.sigmoid_kernel, gamma=0.1, coef0=-0.4)),
+    "scaled": (
+        kernels.Scaled(kernels.RBF(0.3), 0.0, 1.7),
+        lambda X, Z: pairwise.rbf_kernel(X / 1.7, Z / 1.7, gamma=0.3),
+    ),
     "function": (kernels.Function(cosine_like, {"power": 3}), partial(cosine_like, power=3)),
 }
 FORMS = {"dense": np.array, "csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}

@@ -16,6 +16,7 @@ from scipy import sparse
 from unisvm.distributed import tasks
 from unisvm.distributed.tasks import Opaque, compute, persist, send, task, tree_reduce
 from unisvm.rows import MemoryRows, sampling
+from unisvm.rows.base import ColumnMoments, joined_sums, moments_of
 
 
 class BuiltBlock(NamedTuple):
@@ -114,6 +115,11 @@ class DaskRows:
         sums = tree_reduce([task(_entry_sums, block, self._typical) for block in self._blocks], _add)
         mean, square = sums[0] / (self.total_weight * self.n_features)
         return max(float(square - mean * mean), 0.0)
+
+    def column_moments(self) -> ColumnMoments:
+        origin = compute([task(MemoryRows.typical_row, self._blocks[0])])[0]
+        sums = tree_reduce([task(_column_sums, block, origin) for block in self._blocks], _joined)
+        return moments_of(sums[0], origin, self.total_weight)
 
     def trace(self, kernel) -> float:
         sent = send(kernel)
@@ -264,6 +270,14 @@ def _facts(store: MemoryRows) -> dict[str, Any]:
 
 def _entry_sums(store: MemoryRows, origin: float) -> list[np.ndarray]:
     return [store.entry_sums(origin)]
+
+
+def _column_sums(store: MemoryRows, origin: np.ndarray) -> list[np.ndarray]:
+    return [store.column_sums(origin)]
+
+
+def _joined(parts: list[list[np.ndarray]]) -> list[np.ndarray]:
+    return [joined_sums([sums for (sums,) in parts])]
 
 
 def _trace(store: MemoryRows, kernel: Opaque) -> list[np.ndarray]:

@@ -19,9 +19,9 @@ class Scaled(Kernel):
     ----------
     kernel : Kernel
         k.
-    centre : array-like of shape (n_features,)
+    centre : array-like of shape (n_features,) or float
         c; all 0 for sparse rows, whose zeros stay zeros.
-    divisor : array-like of shape (n_features,)
+    divisor : array-like of shape (n_features,) or float
         s.
 
     Examples
@@ -41,11 +41,11 @@ class Scaled(Kernel):
         return self.kernel.is_psd
 
     @property
-    def is_linear(self):
+    def is_linear(self):  # type: ignore[override]
         return self.kernel.is_linear
 
     @property
-    def is_judged_by_trace(self):
+    def is_judged_by_trace(self):  # type: ignore[override]
         return self.kernel.is_judged_by_trace
 
     def max_rank(self, n_features):
@@ -62,7 +62,7 @@ class Scaled(Kernel):
 
     def scaled(self, X: Any) -> Any:
         """(x − c)/s for rows x, in their precision."""
-        factors = (1 / np.asarray(self.divisor, dtype=np.float64)).astype(X.dtype)
+        factors = np.broadcast_to(1 / np.asarray(self.divisor, dtype=np.float64), X.shape[1]).astype(X.dtype)
         if sparse.issparse(X):
             if np.any(self.centre):
                 raise ValueError("Sparse rows cannot be shifted: centre must be 0 in every column.")

@@ -52,6 +52,7 @@ from unisvm.model_selection.suspects import Cell, CleanRefit
 from unisvm.parallel import count_threads
 from unisvm.progress import Report
 from unisvm.rows import MemoryRows
+from unisvm.scaling import read_scaling
 from unisvm.targets import Attributes
 
 # of rows on Dask, so many are searched on
@@ -247,7 +248,11 @@ def plan(
 def _kernel_choices(axes: Axes, job: SearchJob) -> list[KernelChoice]:
     n_rows, n_features = job.X.shape
     rows = MemoryRows(job.X, np.empty((n_rows, 0)), job.weights)
-    return axes.kernel_choices(n_features, rows.variance() if isinstance(axes.gammas, int) else 0.0)
+    variance = 0.0
+    if isinstance(axes.gammas, int):
+        scale = job.template.scale
+        variance = rows.variance() if scale is None else read_scaling(rows, scale).variance
+    return axes.kernel_choices(n_features, variance)
 
 
 # ------------------------------------------------------------------ search and refit

@@ -69,8 +69,8 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
         The kernel as in `UniSVMClassifier`, or several to choose from. "auto" stands for "rbf" and "laplacian", each
         with its own range of gamma: the second one suits columns that matter one by one, as trees treat them, and
         wrong labels. Where `gammas` is given, "auto" is "rbf", the kernel of `UniSVMClassifier`.
-    degree, coef0, kernel_params, rank, rank_tol, landmarks, indefinite, fit_intercept, class_weight, multi_class, \
-tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_state
+    degree, coef0, kernel_params, scale, rank, rank_tol, landmarks, indefinite, fit_intercept, class_weight, \
+multi_class, tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_state
         As in `UniSVMClassifier`, but ``indefinite="krein"``, which has no minimum for some losses and C, is
         refused.
     checkpoint : str or Path, optional
@@ -269,8 +269,8 @@ class UniSVMRegressorCV(RegressorMixin, BaseSearch):
         Losses that are not symmetric, such as "pinball" with ``tau=0.1``, aim elsewhere than the default does, and are
         refused with it: they need a scorer of their own, such as ``make_scorer(mean_pinball_loss, alpha=0.1,
         greater_is_better=False)``.
-    degree, coef0, kernel_params, rank, rank_tol, landmarks, indefinite, fit_intercept, tol, max_iter, memory_limit, \
-scratch_dir, n_jobs, verbose, random_state
+    degree, coef0, kernel_params, scale, rank, rank_tol, landmarks, indefinite, fit_intercept, tol, max_iter, \
+memory_limit, scratch_dir, n_jobs, verbose, random_state
         As in `UniSVMRegressor`, but ``indefinite="krein"`` is refused.
     checkpoint : str or Path, optional
         As in `UniSVMClassifierCV`.

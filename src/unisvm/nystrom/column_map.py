@@ -1,4 +1,7 @@
-"""The columns of X as the features of a linear kernel: f(x) = x·w + b, with ‖f‖² = ‖w‖²."""
+"""The columns of X as the features of a linear kernel: f(x) = x·w + b, with ‖f‖² = ‖w‖².
+
+Where the columns are scaled by divisors s, features are built as x − c, and the orthonormal basis has (x − c)/s.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +34,16 @@ class ColumnMap:
     centre : ndarray of shape (n_features,)
         c, near the mean of dense rows, so that few digits cancel where columns lie far from 0; sparse rows stay where
         they are.
+    divisor : ndarray of shape (n_features,), optional
+        s; 1 when None.
     """
 
     has_landmarks = False
 
-    def __init__(self, kernel: Kernel, centre: np.ndarray):
+    def __init__(self, kernel: Kernel, centre: np.ndarray, divisor: np.ndarray | None = None):
         self.kernel = kernel
         self.centre = centre
+        self.divisor = divisor
 
     @property
     def rank(self) -> int:
@@ -72,7 +78,7 @@ class ColumnMap:
         return None
 
     def diagonal(self, rows: RowStore, indices: np.ndarray, features: Any) -> np.ndarray:
-        """‖x − c‖² of rows of the store with these features."""
+        """‖p‖² of rows of the store with these features p."""
         return squared_lengths(features)
 
     def trace_error(self, rows: RowStore, matrix: np.ndarray, trace: Callable[[], float]) -> float:
@@ -80,19 +86,36 @@ class ColumnMap:
         return 0.0
 
     def to_dual(self, W: np.ndarray) -> np.ndarray:
-        """Coefficients of the columns: w itself."""
-        return W
+        """Coefficients of the columns: w/s."""
+        return W if self.divisor is None else W / self.divisor[:, None]
 
     def from_values(self, values: np.ndarray) -> np.ndarray:
-        """A gradient in w, from that in the coefficients of the columns: itself."""
-        return values
+        """v/s: a gradient in w, from that in the coefficients of the columns."""
+        return values if self.divisor is None else values / self.divisor[:, None]
 
-    #: the coefficients w of a function: themselves
-    of_function = from_values
+    def of_function(self, values: np.ndarray) -> np.ndarray:
+        """w = s α, from the coefficients α of the columns."""
+        return values if self.divisor is None else values * self.divisor[:, None]
 
     def whitener(self, dtype: np.dtype, rank: int | None = None) -> Callable[[np.ndarray], np.ndarray]:
-        """Function that brings features to an orthonormal basis, where they are."""
-        return lambda values: values
+        """Function that brings features, or the first `rank` of them, to the orthonormal basis: where they are, unless
+        they are sparse.
+        """
+        if self.divisor is None:
+            return lambda values: values
+        factors = (1 / self.divisor[:rank]).astype(dtype)
+
+        def whiten(values: Any) -> Any:
+            if sparse.issparse(values):
+                return with_data(values, values.data * factors[values.indices])
+            return np.multiply(values, factors, out=values)
+
+        return whiten
+
+
+def with_data(rows: Any, data: np.ndarray) -> Any:
+    """The CSR matrix with other entries in the same places."""
+    return type(rows)((data, rows.indices, rows.indptr), shape=rows.shape)
 
 
 def dense(features: Any) -> np.ndarray:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from unisvm.nystrom.base import BaseFeatureMap
 from unisvm.rows import RowStore
@@ -86,7 +87,9 @@ class WithConstant:
         """Function that brings features, or the first `rank` of them, to the orthonormal basis where they are."""
         whiten = self.inner.whitener(dtype, None if rank is None else rank - 1)
 
-        def whiten_others(values: np.ndarray) -> np.ndarray:
+        def whiten_others(values: Any) -> Any:
+            if sparse.issparse(values):
+                return sparse.hstack([values[:, :1], whiten(values[:, 1:])], format="csr")
             whiten(values[:, 1:])
             return values
 

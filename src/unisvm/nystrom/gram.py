@@ -188,6 +188,9 @@ def diagonal_gram(rows: RowStore, feature_map: BaseFeatureMap, features: Any) ->
 
     squares, sums = rows.reduce(block, features, n_sums=2 * feature_map.rank)
     total = rows.total_weight
+    # the map between the features and the basis is diagonal, as the moments are
+    squares = feature_map.from_values(feature_map.from_values(squares[:, None]))[:, 0]
+    sums = feature_map.from_values(sums[:, None])[:, 0]
     return Gram(sums / total, squares / total, 0.0, np.empty(0, dtype=np.intp), np.empty(0))
 
 

@@ -8,9 +8,30 @@ Features are opaque to the algorithm: only the store that built them reads them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+
+
+class ColumnMoments(NamedTuple):
+    """Weighted mean and variance of each column, and its least and largest entry: arrays of shape (n_features,)."""
+
+    mean: np.ndarray
+    variance: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+
+
+def moments_of(sums: np.ndarray, origin: np.ndarray, total_weight: float) -> ColumnMoments:
+    """Moments from rows of sums and of sums of squares about `origin`, of least and of largest entries."""
+    mean, square = sums[:2] / total_weight
+    return ColumnMoments(origin + mean, np.maximum(square - mean * mean, 0.0), sums[2], sums[3])
+
+
+def joined_sums(parts: list[np.ndarray]) -> np.ndarray:
+    """Sums and extremes of the columns of all rows, from those of parts of the rows."""
+    stacked = np.stack(parts)
+    return np.stack([*stacked[:, :2].sum(axis=0), stacked[:, 2].min(axis=0), stacked[:, 3].max(axis=0)])
 
 
 class RowStore(Protocol):
@@ -73,6 +94,9 @@ class RowStore(Protocol):
 
     def variance(self) -> float:
         """Weighted variance of all entries of X."""
+
+    def column_moments(self) -> ColumnMoments:
+        """Weighted mean and variance of each column of X, and its least and largest entry."""
 
     def diagonal(self, kernel: Any, indices: np.ndarray) -> np.ndarray:
         """k(x, x) at these store indices."""

@@ -16,6 +16,7 @@ from sklearn.utils.extmath import row_norms
 from unisvm.memory_budget import feature_bytes
 from unisvm.parallel import CancelToken, run
 from unisvm.rows import sampling
+from unisvm.rows.base import ColumnMoments, moments_of
 from unisvm.rows.mapped import StoredRows, take_rows
 from unisvm.rows.scratch import Scratch
 
@@ -120,6 +121,36 @@ class MemoryRows:
             return np.asarray(weights @ of_rows), np.asarray(weights @ row_norms(block, squared=True))
 
         return np.asarray(np.sum(self._visit(sums, self._read_width(self.n_features)), axis=0))
+
+    def column_moments(self) -> ColumnMoments:
+        origin = self.typical_row()
+        return moments_of(self.column_sums(origin), origin, self.total_weight)
+
+    def typical_row(self) -> np.ndarray:
+        """A row to take moments of the columns about; 0 for sparse rows."""
+        return np.zeros(self.n_features) if self.is_sparse else np.asarray(self.X[:1], dtype=np.float64)[0]
+
+    def column_sums(self, origin: np.ndarray) -> np.ndarray:
+        """Weighted sums of each column of X and of its squares about `origin`, and its least and largest entry.
+
+        They are rows of an array of shape (4, n_features).
+        """
+
+        ends = []
+
+        def sums(low: int, high: int) -> tuple[np.ndarray, ...]:
+            block, weights = self.X[low:high].astype(np.float64), self.weights[low:high].astype(np.float64)
+            if sparse.issparse(block):
+                ends.append([end.toarray().ravel() for end in (block.min(axis=0), block.max(axis=0))])
+                return weights @ block, weights @ block.multiply(block)
+            ends.append([block.min(axis=0), block.max(axis=0)])
+            block -= origin
+            first = weights @ block
+            return first, weights @ np.square(block, out=block)
+
+        of_shares = self._visit(sums, self._read_width(self.n_features))
+        extremes = np.array(ends)
+        return np.stack([*np.sum(of_shares, axis=0), extremes[:, 0].min(axis=0), extremes[:, 1].max(axis=0)])
 
     def row_indices(self, indices: np.ndarray) -> np.ndarray:
         return indices if self._present is None else self._present[indices]
