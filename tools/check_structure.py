@@ -51,7 +51,7 @@ PACKAGE = "unisvm"
 
 #: the parts of the package, bottom to top; parts of one line do not import each other
 ORDER = [
-    ["_checks", "_version", "_warnings", "class_pairs"],
+    ["_checks", "_version", "_warnings", "class_pairs", "whole_files"],
     ["compiled"],
     ["losses"],
     ["parallel"],
@@ -77,7 +77,8 @@ ORDER = [
     ["model_selection"],
     ["feature_selection"],
     ["tables"],
-    ["baselines", "datasets", "model_files", "onnx_export"],
+    ["baselines", "datasets", "onnx_export"],
+    ["model_files"],
     ["plotting"],
     ["cli"],
     ["__init__", "__main__"],

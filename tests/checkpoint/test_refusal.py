@@ -22,6 +22,7 @@ from unisvm import UniSVMClassifier, UniSVMRegressor, kernels, losses
 from unisvm.checkpoint import file_format, stages
 from unisvm.checkpoint.fingerprint import describe, describe_together
 from unisvm.rows import MemoryRows
+from unisvm.whole_files import first_line
 
 X, y = rows(400)
 SETTINGS = {"rank": 30, "tol": 1e-2, "random_state": 0}
@@ -243,10 +244,10 @@ def test_pickles_are_not_read(folder):
         contents = dict(archive)
     payload = io.BytesIO()
     np.savez(payload, **(contents | {"mean": np.array([Danger()], dtype=object)}))
-    path.write_bytes(file_format._head(io.BytesIO(payload.getvalue())) + payload.getvalue())
+    path.write_bytes(first_line(file_format.MAGIC, io.BytesIO(payload.getvalue())) + payload.getvalue())
     with pytest.raises(ValueError, match=r"unisvm-gram.ckpt' is damaged: .*allow_pickle=False.*Delete it"):
         UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
-    path.write_bytes(file_format._head(io.BytesIO(pickle.dumps(Danger()))) + pickle.dumps(Danger()))
+    path.write_bytes(first_line(file_format.MAGIC, io.BytesIO(pickle.dumps(Danger()))) + pickle.dumps(Danger()))
     with pytest.raises(ValueError, match=r"unisvm-gram.ckpt' is damaged: .*Delete it"):
         UniSVMClassifier(checkpoint=folder, **SETTINGS).fit(X, y)
     assert not (folder / "danger").exists()

@@ -15,6 +15,7 @@ from unisvm import UniSVMClassifier, UniSVMClassifierCV
 from unisvm.checkpoint import file_format, open_stages, stages
 from unisvm.io import files
 from unisvm.memory_budget import MemoryBudget
+from unisvm.whole_files import first_line
 
 MEMORY = "200MB"
 SETTINGS = {"rank": 8, "C": 1.0, "tol": 1e-2, "random_state": 0, "n_jobs": 1, "memory_limit": MEMORY}
@@ -266,7 +267,7 @@ class Checkpoints:
             bad, how = damaged(good[head:], rng, [])
         else:
             bad, how = self.other_array(good[head:], rng)
-        return file_format._head(io.BytesIO(bad)) + bad, ["forged", *how]
+        return first_line(file_format.MAGIC, io.BytesIO(bad)) + bad, ["forged", *how]
 
     def other_array(self, archive, rng):
         """An archive with another array, whose description in the header may be changed as well."""

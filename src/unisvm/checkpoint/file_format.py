@@ -6,23 +6,21 @@ renamed when all of it is on the disk, so that it is whole or not there. Nothing
 
 from __future__ import annotations
 
-import hashlib
-import io
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from unisvm.whole_files import first_line, first_line_bytes, write_whole
 
 try:
     import fcntl
 except ImportError:  # pragma: no cover - not on Windows, where two fits at once are not noticed
     fcntl = None  # type: ignore[assignment]
 
-_MAGIC = b"unisvm checkpoint 1 "
-_HEAD_BYTES = len(_MAGIC) + 64 + 1
+MAGIC = b"unisvm checkpoint 1 "
 _LOCK = "unisvm-lock"
 
 
@@ -49,9 +47,9 @@ def read_file(path: Path) -> Iterator[Any]:
     file can be forged with its checksum.
     """
     with open(path, "rb") as file, refused(path):
-        if file.read(_HEAD_BYTES) != _head(file):
+        if file.read(first_line_bytes(MAGIC)) != first_line(MAGIC, file):
             raise ValueError("its checksum is not that of its contents")
-        file.seek(_HEAD_BYTES)
+        file.seek(first_line_bytes(MAGIC))
         with np.load(file, allow_pickle=False) as archive:
             yield archive
 
@@ -69,47 +67,17 @@ def refused(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _head(file: io.BufferedIOBase) -> bytes:
-    """The first line of a file whose other lines come next in `file`."""
-    return _MAGIC + hashlib.file_digest(file, "sha256").hexdigest().encode() + b"\n"
-
-
 def write_file(path: Path, contents: dict[str, Any]) -> None:
     """Write a file that is there as a whole or not at all, even if the power fails."""
-    temporary = temporary_path(path)
     try:
-        with open(temporary, "w+b") as file:
-            # the checksum is filled in at last, so that no copy of the arrays is needed for it
-            file.write(bytes(_HEAD_BYTES))
-            np.savez(file, **contents)
-            file.seek(_HEAD_BYTES)
-            head = _head(file)
-            file.seek(0)
-            file.write(head)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if not isinstance(error, OSError):
-            raise
+        write_whole(path, temporary_path(path), MAGIC, lambda file: np.savez(file, **contents))
+    except OSError as error:
         raise OSError(
             error.errno,
             f"{error.strerror}, when a stage of the fit was written to the checkpoint {str(path.parent)!r}. The stages "
             "before are kept: make room there, and the same call goes on from them; or give another folder",
         ) from error
-    flush_folder(path.parent)
 
 
 def temporary_path(path: Path) -> Path:
     return path.with_name(path.name + ".tmp")
-
-
-def flush_folder(folder: Path) -> None:
-    """Have the system write down the names in a folder, where it lets one ask for it."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from unisvm.checkpoint.file_format import flush_folder, locked, read_file, refused, temporary_path, write_file
+from unisvm.checkpoint.file_format import locked, read_file, refused, temporary_path, write_file
 from unisvm.checkpoint.fingerprint import difference
+from unisvm.whole_files import flush_folder
 
 Arrays = dict[str, np.ndarray]
 

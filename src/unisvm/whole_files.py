@@ -1,0 +1,65 @@
+"""Files that are there as a whole or not at all. Their first line has the checksum of the others."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+#: length of a SHA-256 checksum in hexadecimal digits
+DIGITS = 64
+
+
+def first_line(magic: bytes, rest: BinaryIO) -> bytes:
+    """The first line of a file whose other lines come next in `rest`: the magic text and their SHA-256 checksum."""
+    return magic + hashlib.file_digest(rest, "sha256").hexdigest().encode() + b"\n"
+
+
+def first_line_bytes(magic: bytes) -> int:
+    """Length of the first line."""
+    return len(magic) + DIGITS + 1
+
+
+def write_whole(path: Path, temporary: Path, magic: bytes, write: Callable[[BinaryIO], None]) -> None:
+    """Write a file that is there as a whole or not at all, even if the power fails.
+
+    Parameters
+    ----------
+    path : Path
+    temporary : Path
+        Where it is written first, in the same folder; nothing is left there.
+    magic : bytes
+        The beginning of the first line.
+    write : callable
+        Writes all that comes after the first line.
+    """
+    try:
+        with open(temporary, "w+b") as file:
+            # the checksum is filled in at last, so that no copy of the contents is needed for it
+            n_bytes = first_line_bytes(magic)
+            file.write(bytes(n_bytes))
+            write(file)
+            file.seek(n_bytes)
+            line = first_line(magic, file)
+            file.seek(0)
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    flush_folder(path.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """Have the system write down the names in a folder, where it lets one ask for it."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
