@@ -4,6 +4,7 @@ from unisvm import datasets, kernels, losses, solvers
 from unisvm._version import __version__
 from unisvm._warnings import FitWarning
 from unisvm.classifier import UniSVMClassifier
+from unisvm.model_files import load, save
 from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV, path
 from unisvm.regressor import UniSVMRegressor
 
@@ -16,7 +17,9 @@ __all__ = [
     "UniSVMRegressorCV",
     "datasets",
     "kernels",
+    "load",
     "losses",
     "path",
+    "save",
     "solvers",
 ]

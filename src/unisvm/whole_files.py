@@ -7,13 +7,13 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 #: length of a SHA-256 checksum in hexadecimal digits
 DIGITS = 64
 
 
-def first_line(magic: bytes, rest: BinaryIO) -> bytes:
+def first_line(magic: bytes, rest: Any) -> bytes:
     """The first line of a file whose other lines come next in `rest`: the magic text and their SHA-256 checksum."""
     return magic + hashlib.file_digest(rest, "sha256").hexdigest().encode() + b"\n"
 

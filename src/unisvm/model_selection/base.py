@@ -181,6 +181,11 @@ class BaseSearch(FitParameters, GridParameters):
         return tags
 
 
+def scorer_of(search: BaseSearch) -> Any:
+    """The scorer of a search, made of its parameter `scoring`."""
+    return search._scorer()
+
+
 # ------------------------------------------------------------------ the grid and the job
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
@@ -52,6 +55,17 @@ class Sigmoid:
         self.a_, self.b_ = ab[0] / unit, ab[1]
         return self
 
+    def state(self) -> dict[str, Any]:
+        """The curve, as numbers and arrays."""
+        return {"a": float(self.a_), "b": float(self.b_)}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Sigmoid:
+        """Inverse of `state`."""
+        curve = cls()
+        curve.a_, curve.b_ = np.float64(state["a"]), np.float64(state["b"])
+        return curve
+
     def predict(self, decision: np.ndarray) -> np.ndarray:
         """The probabilities of being positive."""
         return expit(-(self.a_ * np.asarray(decision, dtype=np.float64) + self.b_))
@@ -73,8 +87,18 @@ class Isotonic:
     def fit(self, decision: np.ndarray, positive: np.ndarray, weights: np.ndarray | None = None) -> Isotonic:
         """Fit to decisions and whether each row is positive."""
         self._curve = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-        self._curve.fit(np.asarray(decision, dtype=np.float64), positive.astype(float), weights)
+        self._curve.fit(np.asarray(decision, dtype=np.float64), np.asarray(positive, dtype=np.float64), weights)
         return self
+
+    def state(self) -> dict[str, Any]:
+        """The curve, as numbers and arrays."""
+        return {"decision": self._curve.X_thresholds_, "probability": self._curve.y_thresholds_}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Isotonic:
+        """Inverse of `state`: the curve through its own corners."""
+        curve = cls()
+        return curve.fit(state["decision"], state["probability"])
 
     def predict(self, decision: np.ndarray) -> np.ndarray:
         """The probabilities of being positive."""
@@ -98,10 +122,17 @@ class Calibration:
 
     def __init__(self, method: str, decision: np.ndarray, positive: np.ndarray, weights: np.ndarray):
         known = np.isfinite(decision).all(axis=1) & (weights > 0)
-        self.curves = [
+        self.curves: list[Sigmoid | Isotonic] = [
             METHODS[method]().fit(decision[known, j], positive[known, j], weights[known])
             for j in range(decision.shape[1])
         ]
+
+    @classmethod
+    def from_curves(cls, curves: Sequence[Sigmoid | Isotonic]) -> Calibration:
+        """The calibration with these curves, one for each column."""
+        calibration = cls.__new__(cls)
+        calibration.curves = list(curves)
+        return calibration
 
     def probabilities(self, decision: np.ndarray, *, exclusive: bool) -> np.ndarray:
         """Of each class if exactly one is right, two of them for one column; else of each label."""
