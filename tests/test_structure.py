@@ -56,6 +56,8 @@ UNBALANCED = [
     "#error it's wrong\nint f(void) {\n#error isn't\n",
 ]
 
+ON_DEMAND = "import importlib\ndef __getattr__(name):\n    return importlib.import_module(name)\n"
+
 LONG_BODY = "    x = 0\n" * 60
 LONG_DOCSTRING = '    """Summary.\n' + "\n    More.\n" * 40 + '    """\n'
 
@@ -136,6 +138,16 @@ def findings(tmp_path, files):
         pytest.param({"io.py": "del vars(x)['a']\n"}, ["io.py:1 dict"], id="deletion"),
         pytest.param({"io.py": "def f():\n    import os\n"}, ["io.py:2 lazy"], id="lazy import"),
         pytest.param(
+            {"io.py": "def f():\n    from sklearn.svm import SVC\n"},
+            ["io.py:2 lazy"],
+            id="lazy import of a quick module",
+        ),
+        pytest.param(
+            {"io/__init__.py": ON_DEMAND, "__init__.py": ON_DEMAND.replace("__getattr__", "f")},
+            ["__init__.py:3 lazy", "io/__init__.py:3 lazy"],
+            id="import on demand elsewhere",
+        ),
+        pytest.param(
             {"io.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import os\n"},
             ["io.py:2 lazy"],
             id="type checking",
@@ -179,7 +191,8 @@ def test_unbalanced_braces(tmp_path, text):
 
 def test_allowed(tmp_path):
     files = {
-        "__init__.py": "from unisvm import losses\n",
+        "__init__.py": ON_DEMAND + "from unisvm import losses\n",
+        "io.py": "def f():\n    from sklearn.datasets import a\n",
         "_checks.py": "",
         "losses/__init__.py": "from unisvm.losses.base import Loss\n",
         "losses/base.py": "from unisvm._checks import a\nfrom unisvm.losses import _b\nclass Loss: ...\n",

@@ -17,7 +17,9 @@ private    A module uses no private name of another module or package, neither i
 dict       Nothing writes to `__dict__` or `vars(...)`, gives them a name by which it could, or uses
            `object.__setattr__`; reading is fine.
 lazy       Imports stand at the top of a module, but for those of OPTIONAL packages, which stand where they are used, or
-           in a `try` that expects an ImportError. None is for type checking only, and none is in a text that is run.
+           in a `try` that expects an ImportError, and of SLOW modules, which may stand where they are used. None is for
+           type checking only, and none is in a text that is run, but for `importlib.import_module` in the
+           `__getattr__` of the package, by which its parts are imported on demand.
 import     Imports are absolute, and the modules of the package that they name exist.
 cycle      The import graph has no cycle. A package's `__init__` is a module of its own: to import `unisvm.losses.base`
            is not to import `unisvm.losses`.
@@ -99,6 +101,9 @@ OPTIONAL = {
     "typer",
 }
 
+#: modules that take long to import and that few programs need: they may be imported where they are used
+SLOW = {"sklearn.datasets"}
+
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
 
@@ -147,11 +152,14 @@ def check_lazy(module: Module) -> Iterator[Finding]:
         if found.package in OPTIONAL and found.line in at_once:
             message = f"{found.package} may be missing, so that it must be imported where it is used"
             yield Finding(module.path, found.line, "lazy", message)
-        elif found.package not in OPTIONAL and found.line not in at_top:
+        elif found.package not in OPTIONAL and found.module not in SLOW and found.line not in at_top:
             yield Finding(module.path, found.line, "lazy", f"{found.module} is imported inside a definition")
         if found.name in RUN_TEXT:
             yield Finding(module.path, found.line, "lazy", f"{found.name} imports or runs what a text says")
+    on_demand = set(imports_on_demand(module))
     for node in ast.walk(module.syntax):
+        if node in on_demand:
+            continue
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             yield Finding(module.path, node.lineno, "lazy", "imports for type checking only")
         elif isinstance(node, ast.Name | ast.Attribute):
@@ -159,6 +167,13 @@ def check_lazy(module: Module) -> Iterator[Finding]:
             # not every attribute of that name: many libraries have an `eval` of their own
             if name.removeprefix("builtins.") in RUN_TEXT or name.endswith((".__import__", ".import_module")):
                 yield Finding(module.path, node.lineno, "lazy", f"{name} imports or runs what a text says")
+
+
+def imports_on_demand(module: Module) -> Iterator[ast.AST]:
+    """The names `importlib.import_module` in the `__getattr__` of the package."""
+    for function in module.syntax.body:
+        if module.name == PACKAGE and isinstance(function, ast.FunctionDef) and function.name == "__getattr__":
+            yield from (node for node in ast.walk(function) if ast.unparse(node) == "importlib.import_module")
 
 
 def import_lines(nodes: Iterator[ast.AST]) -> set[int]:

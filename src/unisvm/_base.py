@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from unisvm import engine, kernels, losses, solvers
+from unisvm import engine, kernels, solvers
 from unisvm._checks import check_n_jobs, check_number, check_positive_integer, is_integer, is_number, one_of
 from unisvm._validation import (
     check_kernel_matrix,
@@ -37,7 +37,8 @@ from unisvm.engine import FitSettings, Fitted
 from unisvm.fit_checks import warn_if_doubtful
 from unisvm.kernel_expansion import KernelExpansion, Postprocess, identity
 from unisvm.kernels.base import as_rows
-from unisvm.losses.base import CLASSIFICATION
+from unisvm.losses.base import CLASSIFICATION, Loss
+from unisvm.losses.parameters import LossParameters
 from unisvm.losses.registry import get_for
 from unisvm.memory_budget import MemoryBudget
 from unisvm.nystrom.landmarks import check_rule
@@ -134,11 +135,10 @@ class FitParameters(ParameterEstimator):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BaseUniSVM(FitParameters, KernelEstimator):
+class BaseUniSVM(FitParameters, KernelEstimator, LossParameters):
     """Common part of the classifier and the regressor."""
 
     _task: ClassVar[str]
-    loss: Any = None
     C: float | str = "auto"
     solver: Any = "lbfgs"
     warm_start: bool = False
@@ -153,7 +153,7 @@ class BaseUniSVM(FitParameters, KernelEstimator):
 
     def _trust(self, residuals: np.ndarray) -> np.ndarray:
         """1 − ψ(r)/sup ψ for a bounded loss, 1/(1 + ψ(r)) otherwise."""
-        loss = losses.get(self.loss)
+        loss = requested_loss(self)
         value = loss.value(residuals)
         return np.clip(1 - value / loss.bound, 0, 1) if np.isfinite(loss.bound) else 1 / (1 + value)
 
@@ -161,10 +161,15 @@ class BaseUniSVM(FitParameters, KernelEstimator):
 # ------------------------------------------------------------------ parameters
 
 
+def requested_loss(estimator: BaseUniSVM) -> Loss:
+    """The loss of the parameters; raises when it is none, or not one for the estimator's task."""
+    return get_for(estimator._task, estimator.loss, estimator.loss_params)
+
+
 def read_settings(estimator: BaseUniSVM) -> FitSettings:
     """Settings of a fit; raises when a parameter is out of range, whatever the data."""
     task = estimator._task
-    loss = get_for(task, estimator.loss)
+    loss = requested_loss(estimator)
     C: Any = estimator.C
     from_data = isinstance(C, str) and C == "auto"
     if not from_data and not (is_number(C) and C > 0):

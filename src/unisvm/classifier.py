@@ -36,6 +36,9 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     loss : str or Loss, default="feng"
         A name from ``unisvm.losses.names("classification")``, or an instance with parameters of its own. The default
         ignores rows that are far on the wrong side, and so shrugs off wrong labels.
+    loss_params : dict, optional
+        Parameters of a loss that is given by its name, such as ``{"a": 2.0}``; those of an instance they override.
+        ``set_params(loss__a=2.0)``, and so a grid search over ``loss__a``, sets them as well.
     C : float or "auto", default="auto"
         Inverse of the regularisation, as in SVC: C = 1/(2λm), where m is the sum of the weights. "auto" chooses it by
         leave-one-out errors of least squares on the same features, on at most 5,000 rows or five times the rank, and

@@ -29,6 +29,9 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
     ----------
     loss : str or Loss, default="huber"
         A name from ``unisvm.losses.names("regression")``, or an instance with parameters of its own.
+    loss_params : dict, optional
+        Parameters of a loss that is given by its name, such as ``{"delta": 0.5}``; those of an instance they override.
+        ``set_params(loss__delta=0.5)``, and so a grid search over ``loss__delta``, sets them as well.
     C : float or "auto", default="auto"
         Inverse of the regularisation, as in SVR for a target divided by its scale. "auto" chooses it by leave-one-out
         errors of least squares, as in `UniSVMClassifier`; targets that are far from their prediction have no part in

@@ -13,6 +13,7 @@ from sklearn.metrics.pairwise import polynomial_kernel
 from unisvm import UniSVMClassifier, UniSVMRegressor, losses, solvers
 
 SHARED_FIRST = {
+    "loss_params": None,
     "C": "auto",
     "kernel": "rbf",
     "gamma": "scale",

@@ -5,3 +5,7 @@ from unisvm.feature_selection.classifier import SparseUniSVMClassifier
 from unisvm.feature_selection.regressor import SparseUniSVMRegressor
 
 __all__ = ["SelectionPath", "SparseUniSVMClassifier", "SparseUniSVMRegressor"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -32,6 +32,7 @@ from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels import Linear
 from unisvm.kernels.base import as_rows
 from unisvm.losses.base import CLASSIFICATION, Loss
+from unisvm.losses.parameters import LossParameters
 from unisvm.losses.registry import get_for
 from unisvm.model_selection.splits import read_splits
 from unisvm.parallel import blas_threads, count_threads
@@ -75,11 +76,10 @@ class Certificate(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BaseSparseUniSVM(SelectorMixin, ParameterEstimator):
+class BaseSparseUniSVM(SelectorMixin, ParameterEstimator, LossParameters):
     """Common part of the classifier and the regressor."""
 
     _task: ClassVar[str]
-    loss: Any = None
     C: float = 1.0
     penalty: str = "exponential"
     width: float | str = "auto"
@@ -166,7 +166,7 @@ def n_splits_of(cv: int | None, most: int) -> int:
 
 def read_settings(estimator: BaseSparseUniSVM) -> SelectionSettings:
     """Settings of a fit; raises when a parameter is out of range, whatever the data."""
-    loss = get_for(estimator._task, estimator.loss)
+    loss = get_for(estimator._task, estimator.loss, estimator.loss_params)
     one_of("penalty", estimator.penalty, PENALTIES)
     one_of("rule", estimator.rule, RULES)
     check_number("C", estimator.C, 0, np.inf)

@@ -35,6 +35,8 @@ class SparseUniSVMClassifier(ClassifierMixin, BaseSparseUniSVM):
     ----------
     loss : str or Loss, default="feng"
         A name from ``unisvm.losses.names("classification")``, or an instance with parameters of its own.
+    loss_params : dict, optional
+        Parameters of the loss, as in `UniSVMClassifier`.
     C : float, default=1.0
         Inverse of the regularisation λ, as in `UniSVMClassifier`, of standardised columns.
     penalty : {"exponential", "truncated"}, default="exponential"

@@ -27,7 +27,7 @@ class SparseUniSVMRegressor(RegressorMixin, BaseSparseUniSVM):
     loss : str or Loss, default="welsch"
         A name from ``unisvm.losses.names("regression")``, or an instance with parameters of its own. The default is
         bounded, and ignores rows whose targets are far off.
-    C, penalty, width, alpha, n_alphas, alphas, rule, fit_intercept
+    loss_params, C, penalty, width, alpha, n_alphas, alphas, rule, fit_intercept
         As in `SparseUniSVMClassifier`; weights are those of the scaled target.
     cv : int, splitter or iterable, optional
         Splits of the rows that choose. A number shuffles the rows by `random_state`; None stands for 5.

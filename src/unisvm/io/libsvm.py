@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from sklearn.datasets import load_svmlight_file
 
 from unisvm.rows.mapped import SparseRows
 from unisvm.rows.scratch import Appended
@@ -88,6 +87,8 @@ def _parse(
     text: bytes, n_features: int | None, index_base: int | None, check_columns: Callable[[int], None] | None
 ) -> tuple[Any, np.ndarray]:
     """Rows and labels of some lines. Raises ValueError for what `read` may not use; its parameters are those."""
+    from sklearn.datasets import load_svmlight_file
+
     if text.count(b"\r") > text.count(b"\r\n"):
         raise _Refused("it has a carriage return (CR) without a line feed (LF): end the lines with LF or CRLF")
     if b"\0" in text:

@@ -17,6 +17,10 @@ from unisvm.kernels.scaled import Scaled
 __all__ = ["RBF", "Function", "Kernel", "Laplacian", "Linear", "Polynomial", "Precomputed", "Scaled", "Sigmoid", "get"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def get(kernel, *, gamma="scale", degree=3, coef0=0.0, kernel_params=None) -> Kernel:
     """The kernel of that name, function or object.
 

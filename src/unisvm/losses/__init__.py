@@ -57,3 +57,7 @@ __all__ = [
     "get",
     "names",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

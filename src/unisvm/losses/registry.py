@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from unisvm._checks import one_of
@@ -68,13 +69,29 @@ def names(task: str | None = None) -> list[str]:
     return [name for name, loss in LOSSES.items() if task is None or task in loss().tasks]
 
 
-def get_for(task: str, loss: str | Loss) -> Loss:
-    """The loss of that name, or the instance itself; raises ValueError if it is not for this task."""
-    found = get(loss)
+def get_for(task: str, loss: str | Loss, params: dict[str, Any] | None = None) -> Loss:
+    """The loss of that name with these parameters, or the instance; raises ValueError if it is not for this task."""
+    found = get(loss, **read_loss_params(params))
     if task not in found.tasks:
         usable = ", ".join(map(repr, names(task)))
         raise ValueError(f"The loss {found!r} is not for {task}. Losses for {task}: {usable}.")
     return found
+
+
+def read_loss_params(params: Any) -> dict[str, Any]:
+    """Parameters of a loss, as an estimator has them beside it: none for None."""
+    if params is not None and not isinstance(params, dict):
+        raise TypeError(f"loss_params must be a dict of parameters of the loss, or None; got {params!r}.")
+    return params or {}
+
+
+def check_names(loss: Loss, params: Iterable[str]) -> None:
+    """Raise ValueError when the loss does not have parameters of these names."""
+    known = list(loss.get_params(deep=False))
+    unknown = [name for name in params if name not in known]
+    if unknown:
+        has = f"Its parameters are {', '.join(map(repr, known))}." if known else "It has no parameters."
+        raise ValueError(f"The loss {loss.name!r} has no parameter {unknown[0]!r}. {has}")
 
 
 def get(loss: str | Loss, **params: Any) -> Loss:
@@ -97,14 +114,14 @@ def get(loss: str | Loss, **params: Any) -> Loss:
     >>> losses.get("hinge", p=20.0)
     SmoothHinge(p=20.0)
     """
-    if isinstance(loss, Loss):
-        if params:
-            loss = type(loss)(**{**loss.get_params(deep=False), **params})
-        return loss.validate()
-    if not isinstance(loss, str):
+    if isinstance(loss, str):
+        loss = LOSSES[one_of("loss", ALIASES.get(loss, loss), LOSSES, also=ALIASES)]()
+    elif not isinstance(loss, Loss):
         raise TypeError(
             f"loss must be a name or a unisvm.losses.Loss instance, got {type(loss).__name__}. "
             "Wrap functions of your own with unisvm.losses.custom(value, derivative, task=...)."
         )
-    name = one_of("loss", ALIASES.get(loss, loss), LOSSES, also=ALIASES)
-    return LOSSES[name](**params)
+    if params:
+        check_names(loss, params)
+        loss = type(loss)(**{**loss.get_params(deep=False), **params})
+    return loss.validate()

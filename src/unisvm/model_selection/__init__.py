@@ -4,3 +4,7 @@ from unisvm.model_selection.estimators import UniSVMClassifierCV, UniSVMRegresso
 from unisvm.model_selection.path import Path, path
 
 __all__ = ["Path", "UniSVMClassifierCV", "UniSVMRegressorCV", "path"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,3 +3,7 @@
 from unisvm.nystrom.landmarks import LandmarkRule
 
 __all__ = ["LandmarkRule"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

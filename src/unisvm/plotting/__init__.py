@@ -7,3 +7,7 @@ from unisvm.plotting.loss import LossDisplay
 from unisvm.plotting.path import PathDisplay
 
 __all__ = ["LossDisplay", "PathDisplay"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -12,6 +12,10 @@ __all__ = ["DCA", "LBFGS", "Iteration", "Result", "Solver", "Start", "StopReason
 _SOLVERS: dict[str, Callable[[], Solver]] = {"lbfgs": LBFGS, "dca": DCA}
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def get(solver: str | Solver) -> Solver:
     """The solver of that name, or the object itself.
 
