@@ -76,6 +76,11 @@ class Isotonic:
         self._curve.fit(np.asarray(decision, dtype=np.float64), positive.astype(float), weights)
         return self
 
+    @property
+    def thresholds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Decisions in rising order, and the probabilities at them: between two of them the curve is a line."""
+        return self._curve.X_thresholds_, self._curve.y_thresholds_
+
     def predict(self, decision: np.ndarray) -> np.ndarray:
         """The probabilities of being positive."""
         return self._curve.predict(np.asarray(decision, dtype=np.float64))
