@@ -5,6 +5,7 @@ from unisvm._version import __version__
 from unisvm._warnings import FitWarning
 from unisvm.classifier import UniSVMClassifier
 from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV, path
+from unisvm.onnx_export import to_onnx
 from unisvm.regressor import UniSVMRegressor
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "losses",
     "path",
     "solvers",
+    "to_onnx",
 ]
