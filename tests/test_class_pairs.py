@@ -129,6 +129,15 @@ def test_search_in_pairs_scores_what_plain_fits_score():
     assert search.predict_proba(X).shape == (600, 4)
 
 
+def test_model_says_which_classes_its_columns_tell_apart():
+    in_pairs, against_the_rest = (UniSVMClassifier(multi_class=kind, **OPTIONS).fit(X, y) for kind in ("ovo", "ovr"))
+    assert in_pairs.pairs_.tolist() == class_pairs(4).tolist()
+    assert against_the_rest.pairs_ is None
+    several_labels = UniSVMClassifier(**OPTIONS).fit(X, np.stack([y > 0, y > 1], axis=1).astype(int))
+    assert (in_pairs.multilabel_, several_labels.multilabel_) == (False, True)
+    assert not hasattr(UniSVMClassifier(), "pairs_")
+
+
 def test_other_names_are_refused():
     with pytest.raises(ValueError, match="Unknown multi_class 'ov0': did you mean 'ovr' or 'ovo'"):
         UniSVMClassifier(multi_class="ov0").fit(X, y)

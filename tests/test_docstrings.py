@@ -9,7 +9,18 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import unisvm
-from unisvm import baselines, datasets, feature_selection, kernels, losses, model_selection, nystrom, plotting, solvers
+from unisvm import (
+    baselines,
+    datasets,
+    feature_selection,
+    kernels,
+    losses,
+    model_selection,
+    nystrom,
+    onnx_export,
+    plotting,
+    solvers,
+)
 
 PACKAGES = (
     unisvm,
@@ -20,6 +31,7 @@ PACKAGES = (
     losses,
     model_selection,
     nystrom,
+    onnx_export,
     plotting,
     solvers,
 )

@@ -6,12 +6,13 @@ import importlib
 # and the import takes a sixth longer (benchmarks/import_time.py)
 import sklearn  # noqa: F401
 
-from unisvm import kernels, losses, model_selection, nystrom, solvers
+from unisvm import kernels, losses, model_files, model_selection, nystrom, onnx_export, solvers
 from unisvm._version import __version__
 from unisvm._warnings import FitWarning
 from unisvm.classifier import UniSVMClassifier
 from unisvm.model_files import load, save
 from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV, path
+from unisvm.onnx_export import to_onnx
 from unisvm.regressor import UniSVMRegressor
 
 # packages that no fit needs: they are imported when they are first asked for
@@ -27,11 +28,14 @@ __all__ = [
     "kernels",
     "load",
     "losses",
+    "model_files",
     "model_selection",
     "nystrom",
+    "onnx_export",
     "path",
     "save",
     "solvers",
+    "to_onnx",
     *_ON_DEMAND,
 ]
 

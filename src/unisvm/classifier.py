@@ -152,6 +152,10 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         Number of sweeps over the training rows.
     history_ : dict of lists
         ``objective``, ``stationarity`` and ``seconds``, one entry an iteration.
+    pairs_ : ndarray of int of shape (n_columns, 2) or None
+        Indices in `classes_` of the two classes of each column, for classes fitted in pairs.
+    multilabel_ : bool
+        Whether y was a multilabel indicator matrix.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -257,6 +261,16 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
             dtype, width = (np.dtype(int), len(self.classes_)) if self._multilabel else (self.classes_.dtype, None)
             return map_predictions(self, "predict", X, dtype=dtype, n_columns=width, out=out)
         return self._decision(X, self._labels_of, out)
+
+    @property
+    def multilabel_(self) -> bool:
+        """Whether y was a multilabel indicator matrix."""
+        return self._multilabel
+
+    @property
+    def pairs_(self) -> np.ndarray | None:
+        """Indices of the two classes of each column, of shape (n_columns, 2); None if there are no pairs."""
+        return self._pairs
 
     def _of_classes(self, decision: np.ndarray) -> np.ndarray:
         return decision if self._pairs is None else class_scores(decision, self._pairs)

@@ -227,3 +227,12 @@ def test_no_class_is_likely():
     calibration = Calibration("isotonic", decision, decision > 0.5, np.ones(40))
     p = calibration.probabilities(np.array([[-1.0, -1.0, -1.0], [-1.0, 1.0, -1.0]]), exclusive=True)
     np.testing.assert_allclose(p, [[1 / 3, 1 / 3, 1 / 3], [0.0, 1.0, 0.0]])
+
+
+def test_isotonic_curve_is_made_of_lines_between_its_thresholds():
+    decision = surface(X)
+    curve = Isotonic().fit(decision, y == "yes")
+    thresholds, heights = curve.thresholds
+    assert len(thresholds) > 5
+    at = np.linspace(decision.min() - 1, decision.max() + 1, 200)
+    np.testing.assert_allclose(np.interp(at, thresholds, heights), curve.predict(at), atol=1e-12)

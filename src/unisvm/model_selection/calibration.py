@@ -92,13 +92,19 @@ class Isotonic:
 
     def state(self) -> dict[str, Any]:
         """The curve, as numbers and arrays."""
-        return {"decision": self._curve.X_thresholds_, "probability": self._curve.y_thresholds_}
+        decision, probability = self.thresholds
+        return {"decision": decision, "probability": probability}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Isotonic:
         """Inverse of `state`: the curve through its own corners."""
         curve = cls()
         return curve.fit(state["decision"], state["probability"])
+
+    @property
+    def thresholds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Decisions in rising order, and the probabilities at them: between two of them the curve is a line."""
+        return self._curve.X_thresholds_, self._curve.y_thresholds_
 
     def predict(self, decision: np.ndarray) -> np.ndarray:
         """The probabilities of being positive."""
