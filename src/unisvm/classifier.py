@@ -153,6 +153,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     See Also
     --------
     UniSVMRegressor : The same for real targets.
+    UniSVMClassifierCV : The same with loss, C and kernel chosen by cross-validation, and with `predict_proba`.
+    sklearn.calibration.CalibratedClassifierCV : Probabilities for this classifier.
     sklearn.svm.SVC : The hinge loss with the full kernel.
 
     Examples
@@ -252,6 +254,17 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
             dtype, width = (np.dtype(int), len(self.classes_)) if self._multilabel else (self.classes_.dtype, None)
             return map_predictions(self, "predict", X, dtype=dtype, n_columns=width, out=out)
         return self._decision(X, self._labels_of, out)
+
+    @property
+    def predict_proba(self):
+        """Not there, like `predict_log_proba`: asking for it raises an error that says what has probabilities."""
+        raise AttributeError(
+            "UniSVMClassifier has no probabilities: they are made from decisions on rows that were held out. Use "
+            "UniSVMClassifierCV, which has predict_proba, or "
+            "sklearn.calibration.CalibratedClassifierCV(UniSVMClassifier())."
+        )
+
+    predict_log_proba = predict_proba
 
     def _of_classes(self, decision: np.ndarray) -> np.ndarray:
         return decision if self._pairs is None else class_scores(decision, self._pairs)
