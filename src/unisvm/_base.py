@@ -92,7 +92,11 @@ class KernelEstimator(ParameterEstimator):
     def _decision(self, X, postprocess: Postprocess = identity, out: np.ndarray | None = None) -> np.ndarray:
         """Rows that `postprocess` makes of the decisions, in `out` if it is given."""
         check_is_fitted(self)
-        rows, n_threads = as_rows(check_rows(self, X)), count_threads(getattr(self, "n_jobs", None))
+        return self._decision_of(check_rows(self, X), postprocess, out)
+
+    def _decision_of(self, rows, postprocess: Postprocess = identity, out: np.ndarray | None = None) -> np.ndarray:
+        """The same for rows that are checked."""
+        rows, n_threads = as_rows(rows), count_threads(getattr(self, "n_jobs", None))
         with np.errstate(all="ignore"):
             return self._expansion()(rows, postprocess, out, n_threads)
 
@@ -148,8 +152,8 @@ class BaseUniSVM(FitParameters, KernelEstimator, LossParameters):
         """Encoder of the targets of rows with so many features."""
 
     @abstractmethod
-    def _validate(self, X, y) -> tuple[Any, np.ndarray]:
-        """X and y, checked."""
+    def _validate(self, X, y, sample_weight) -> tuple[Any, np.ndarray, Any]:
+        """X and y, checked, and the weights, which are not."""
 
     def _trust(self, residuals: np.ndarray) -> np.ndarray:
         """1 − ψ(r)/sup ψ for a bounded loss, 1/(1 + ψ(r)) otherwise."""
@@ -294,7 +298,7 @@ def _load(
     estimator: BaseUniSVM, X, y, sample_weight, encoder: Callable[[int], TargetEncoder], n_threads: int
 ) -> tuple[MemoryRows, TargetUnits, Attributes]:
     """Rows with their training targets, the units of these, and the attributes that say what they mean."""
-    X, y = estimator._validate(X, y)
+    X, y, sample_weight = estimator._validate(X, y, sample_weight)
     X = as_rows(X)
     weights, precomputed = check_weights(sample_weight, X), is_precomputed(estimator.kernel)
     if precomputed:

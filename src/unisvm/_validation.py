@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -45,32 +46,36 @@ def unchanged_on_failure(estimator) -> Iterator[None]:
         raise
 
 
-def check_rows_and_targets(estimator, X, y, **checks: Any):
-    """X and y for a fit; the estimator is told its number of features and their names.
+def check_rows_and_targets(estimator, X, y, sample_weight=None, **checks: Any) -> tuple[Any, Any, Any]:
+    """X, y and weights for a fit; the estimator is told its number of features and their names.
 
-    X is an array, a CSR matrix or, when it was a path or a memory map, `StoredRows`.
+    X is an array, a CSR matrix or, when it was a path or a memory map, `StoredRows`. The weights are not checked yet.
 
     Parameters
     ----------
     estimator
     X : array-like, CSR matrix, StoredRows, or path
-    y : array-like, path, name of a column, or None
+    y, sample_weight : array-like, path, name of a column, or None
     **checks
         How scikit-learn checks y: ``multi_output``, ``y_numeric``.
     """
+    _refuse_lazy(X=X, y=y, sample_weight=sample_weight)
     path = X if files.is_path(X) else None
     if path is not None:
         memory, n_threads = MemoryBudget.parse(estimator.memory_limit), count_threads(estimator.n_jobs)
         check_columns = partial(memory.check_columns, n_threads=n_threads)
-        X, y = files.open_rows(X, y, scratch_dir=estimator.scratch_dir, check_columns=check_columns)
-    y = files.open_targets(y)
+        X, y, sample_weight = files.open_rows(
+            X, y, sample_weight, scratch_dir=estimator.scratch_dir, check_columns=check_columns
+        )
+    y, sample_weight = files.open_beside("y", y), files.open_beside("sample_weight", sample_weight)
     y = as_native(y) if isinstance(y, np.ndarray) else y
     rows = files.stored(X)
     note_index_base(estimator, rows)
     if rows is None:
-        X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False, **checks)
+        with _columns_named(X):
+            X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False, **checks)
         _check_entries(X, estimator)
-        return X, y
+        return X, y, sample_weight
     _check_finite(estimator, rows, path)
     if y is not None:
         y = validate_data(estimator, y=y, **checks)
@@ -80,7 +85,7 @@ def check_rows_and_targets(estimator, X, y, **checks: Any):
         estimator.feature_names_in_ = np.asarray(rows.names, dtype=object)
         # like checked arrays they have no names any more: an estimator inside this one knows none
         rows.names = None
-    return rows, y
+    return rows, y, sample_weight
 
 
 def note_index_base(estimator, rows: StoredRows | None) -> None:
@@ -90,6 +95,19 @@ def note_index_base(estimator, rows: StoredRows | None) -> None:
 
 def check_rows(estimator, X):
     """X for a prediction, as `check_rows_and_targets` returns it."""
+    return _check_rows(estimator, X, None, None, with_labels=False)[0]
+
+
+def check_rows_to_score(estimator, X, y, sample_weight=None) -> tuple[Any, Any, Any]:
+    """X, y and weights for a score, from files as for a fit; y and the weights are not checked."""
+    rows, y, sample_weight = _check_rows(estimator, X, y, sample_weight, with_labels=True)
+    if y is None:
+        raise ValueError("y is None. It may be left out only where X is a file of LIBSVM, which has the targets.")
+    return rows, files.open_beside("y", y), files.open_beside("sample_weight", sample_weight)
+
+
+def _check_rows(estimator, X, y, sample_weight, *, with_labels: bool) -> tuple[Any, Any, Any]:
+    _refuse_lazy(X=X, y=y, sample_weight=sample_weight)
     named = False
     path = X if files.is_path(X) else None
     if path is not None:
@@ -97,19 +115,73 @@ def check_rows(estimator, X):
         expected = files.Expected(
             estimator.n_features_in_, None if names is None else list(names), getattr(estimator, _INDEX_BASE, None)
         )
-        X, _ = files.open_rows(X, scratch_dir=getattr(estimator, "scratch_dir", None), expected=expected)
+        X, y, sample_weight = files.open_rows(
+            X,
+            y,
+            sample_weight,
+            scratch_dir=getattr(estimator, "scratch_dir", None),
+            expected=expected,
+            with_labels=with_labels,
+        )
         # its columns were chosen by their names
         named = names is not None and X.names is not None
         X.names = None
     rows = files.stored(X)
     if rows is None:
-        X = validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False, reset=False)
+        with _columns_named(X):
+            X = validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False, reset=False)
         _check_entries(X, estimator)
-        return X
+        return X, y, sample_weight
     if not named:
         validate_data(estimator, rows[:1], reset=False, skip_check_array=True)
     _check_finite(estimator, rows, path)
-    return rows
+    return rows, y, sample_weight
+
+
+def _refuse_lazy(**given: Any) -> None:
+    """Raise when a table is one of polars that has not been computed."""
+    for name, values in given.items():
+        if type(values).__name__ == "LazyFrame":
+            raise TypeError(f"{name} is a polars LazyFrame, which holds no numbers yet. Give {name}.collect().")
+
+
+@contextmanager
+def _columns_named(X: Any) -> Iterator[None]:
+    """Context in which an error about a column that does not hold numbers names it."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        for name, values in _columns(X):
+            found = _first_text(values)
+            if found is not None:
+                raise ValueError(
+                    f"The column {name!r} of X does not hold numbers: {found!r} is one of its values. Leave it out, or "
+                    "encode it as numbers, such as categories by sklearn.preprocessing.OneHotEncoder."
+                ) from error
+        raise
+
+
+def _columns(X: Any) -> Iterator[tuple[Any, np.ndarray]]:
+    """Names and values of the columns of a table; of an array of objects or text, their indices."""
+    # of pyarrow's tables, `columns` are the columns themselves
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    if names is not None:
+        yield from ((name, np.asarray(X[name])) for name in names)
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OU":
+        yield from enumerate(X.T)
+
+
+def _first_text(values: np.ndarray) -> str | None:
+    """The first value that is a date, or text that is no number."""
+    if values.dtype.kind in "mM":
+        return str(values[0])
+    for value in values.ravel() if values.dtype.kind in "OUT" else []:
+        if isinstance(value, str | date):
+            try:
+                float(str(value))
+            except ValueError:
+                return str(value)
+    return None
 
 
 def _check_finite(estimator, rows: StoredRows, path: Any) -> None:

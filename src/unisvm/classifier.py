@@ -7,12 +7,13 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from unisvm._base import BaseUniSVM, fit_estimator
-from unisvm._validation import check_rows_and_targets
+from unisvm._validation import check_rows_and_targets, check_rows_to_score
 from unisvm.bases import uses_columns
 from unisvm.class_pairs import class_scores
 from unisvm.distributed.collections import is_dask
@@ -162,6 +163,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     See Also
     --------
     UniSVMRegressor : The same for real targets.
+    UniSVMClassifierCV : The same with loss, C and kernel chosen by cross-validation, and with `predict_proba`.
+    sklearn.calibration.CalibratedClassifierCV : Probabilities for this classifier.
     sklearn.svm.SVC : The hinge loss with the full kernel.
 
     Examples
@@ -198,8 +201,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         y : array-like of shape (n_samples,) or (n_samples, n_labels), path of a .npy file, or name of a column
             Labels of any type, or a multilabel indicator matrix. It may be the name of a column of a Parquet file, and
             be left out for a file of LIBSVM, which has the labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as one given twice.
+        sample_weight : array-like of shape (n_samples,), path of a .npy file, or name of a column, optional
+            A row of weight 2 counts as one given twice. It may be the name of a column of a Parquet file.
 
         Returns
         -------
@@ -217,9 +220,9 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
             kind = "ovr" if of_many_columns or of_krein else "ovo"
         return SignEncoder(self.class_weight, one_vs_one=kind == "ovo")
 
-    def _validate(self, X, y):
-        X, y = check_rows_and_targets(self, X, y, multi_output=True)
-        return X, check_labels(y)
+    def _validate(self, X, y, sample_weight):
+        X, y, sample_weight = check_rows_and_targets(self, X, y, sample_weight, multi_output=True)
+        return X, check_labels(y), sample_weight
 
     def decision_function(self, X, *, out=None):
         """Signed distance from the boundary, in units of the margin.
@@ -272,6 +275,17 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         """Indices of the two classes of each column, of shape (n_columns, 2); None if there are no pairs."""
         return self._pairs
 
+    @property
+    def predict_proba(self):
+        """Not there, like `predict_log_proba`: asking for it raises an error that says what has probabilities."""
+        raise AttributeError(
+            "UniSVMClassifier has no probabilities: they are made from decisions on rows that were held out. Use "
+            "UniSVMClassifierCV, which has predict_proba, or "
+            "sklearn.calibration.CalibratedClassifierCV(UniSVMClassifier())."
+        )
+
+    predict_log_proba = predict_proba
+
     def _of_classes(self, decision: np.ndarray) -> np.ndarray:
         return decision if self._pairs is None else class_scores(decision, self._pairs)
 
@@ -285,7 +299,27 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
             return (decision > 0).astype(int)
         return self.classes_[(decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)]
 
-    def trust(self, X, y):
+    def score(self, X, y=None, sample_weight=None):
+        """Accuracy of the predicted labels.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+        y : array-like of shape (n_samples,) or (n_samples, n_labels), path of a .npy file, or name of a column
+            As in `fit`.
+        sample_weight : array-like of shape (n_samples,), path of a .npy file, or name of a column, optional
+
+        Returns
+        -------
+        accuracy : float
+        """
+        if is_dask(X):
+            return super().score(X, y, sample_weight)
+        check_is_fitted(self)
+        rows, y, sample_weight = check_rows_to_score(self, X, y, sample_weight)
+        return accuracy_score(y, self._decision_of(rows, self._labels_of), sample_weight=sample_weight)
+
+    def trust(self, X, y=None):
         """Trust in each label, from 0 to 1: it falls with the row's loss.
 
         For a bounded loss it is 1 − ψ(u)/sup ψ, so that a row near 0 is ignored: a suspect for a wrong label.
@@ -295,7 +329,8 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
-        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+        y : array-like of shape (n_samples,) or (n_samples, n_labels), path of a .npy file, or name of a column
+            As in `fit`.
 
         Returns
         -------
@@ -303,7 +338,9 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         """
         if is_dask(X):
             return map_predictions(self, "trust", X, y)
-        decision = self._decision(X, self._of_classes)
+        check_is_fitted(self)
+        rows, y, _ = check_rows_to_score(self, X, y)
+        decision = self._decision_of(rows, self._of_classes)
         y = np.asarray(y.toarray() if sparse.issparse(y) else y)
         check_consistent_length(decision, y)
         if self._multilabel:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from unisvm._base import BaseUniSVM, fit_estimator
-from unisvm._validation import check_rows_and_targets
+from unisvm._validation import check_rows_and_targets, check_rows_to_score
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.predictions import map_predictions
 from unisvm.losses.base import REGRESSION, Loss
@@ -99,8 +100,8 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         y : array-like of shape (n_samples,) or (n_samples, n_targets), path of a .npy file, or name of a column
             It may be the name of a column of a Parquet file, and be left out for a file of LIBSVM, which has the
             targets.
-        sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as one given twice.
+        sample_weight : array-like of shape (n_samples,), path of a .npy file, or name of a column, optional
+            A row of weight 2 counts as one given twice. It may be the name of a column of a Parquet file.
 
         Returns
         -------
@@ -112,8 +113,8 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         # a penalised offset depends on where the targets' origin is
         return TargetScaler(bool(self.fit_intercept) and self.fit_intercept != "penalised")
 
-    def _validate(self, X, y):
-        return check_rows_and_targets(self, X, y, multi_output=True, y_numeric=True)
+    def _validate(self, X, y, sample_weight):
+        return check_rows_and_targets(self, X, y, sample_weight, multi_output=True, y_numeric=True)
 
     def predict(self, X, *, out=None):
         """Predicted targets.
@@ -137,7 +138,27 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
     def _squeeze(self, decision: np.ndarray) -> np.ndarray:
         return decision[:, 0] if self._one_target else decision
 
-    def trust(self, X, y):
+    def score(self, X, y=None, sample_weight=None):
+        """R² of the predicted targets.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), path of a .npy file, or name of a column
+            As in `fit`.
+        sample_weight : array-like of shape (n_samples,), path of a .npy file, or name of a column, optional
+
+        Returns
+        -------
+        score : float
+        """
+        if is_dask(X):
+            return super().score(X, y, sample_weight)
+        check_is_fitted(self)
+        rows, y, sample_weight = check_rows_to_score(self, X, y, sample_weight)
+        return r2_score(y, self._decision_of(rows, self._squeeze), sample_weight=sample_weight)
+
+    def trust(self, X, y=None):
         """Trust in each target, from 0 to 1: it falls with the row's loss.
 
         For a bounded loss it is 1 − ψ(u)/sup ψ, so that a row near 0 is ignored: a suspect for a wrong target.
@@ -146,7 +167,8 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), path of a .npy file, or name of a column
+            As in `fit`.
 
         Returns
         -------
@@ -154,7 +176,9 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         """
         if is_dask(X):
             return map_predictions(self, "trust", X, y, dtype=np.dtype(np.float64))
-        decision = self._decision(X)
+        check_is_fitted(self)
+        rows, y, _ = check_rows_to_score(self, X, y)
+        decision = self._decision_of(rows)
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         check_consistent_length(decision, targets)
         targets = targets.reshape(len(targets), -1)

@@ -137,3 +137,9 @@ def test_a_path_needs_its_rows_here():
 
 def test_an_error_in_a_block_of_the_user_is_his_own():
     refused("read", rows=UNREAD, error=AssertionError)
+
+
+@pytest.mark.parametrize("name", ["y", "sample_weight"])
+def test_names_of_columns(name):
+    with pytest.raises(ValueError, match=f"{name} must be a Dask collection or an array, as X is on Dask; got 'b'"):
+        UniSVMClassifier(rank=20).fit(dd.from_pandas(pd.DataFrame({"a": y, "b": y})), **{"y": TARGET, name: "b"})

@@ -73,7 +73,7 @@ class Rows:
     def read(self, path, rng):
         """Read all of it as a fit does, and check what comes of it; and, at times, fit or predict."""
         budget = MemoryBudget.parse(MEMORY)
-        rows, y = files.open_rows(path, self.target, check_columns=lambda n: budget.check_columns(n, 1))
+        rows, y, _ = files.open_rows(path, self.target, check_columns=lambda n: budget.check_columns(n, 1))
         n_rows = 0
         # the check of a fit comes before its rows are read
         if min(rows.shape) > 0:
@@ -120,7 +120,7 @@ class Arrays(Rows):
         if path.name.startswith("rows"):
             super().read(path, rng)
             return
-        self.compare(path, None, files.open_targets(path))
+        self.compare(path, None, files.open_beside("y", path))
 
     def use(self, path, rng):
         if path.name.startswith("rows"):

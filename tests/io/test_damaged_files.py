@@ -66,9 +66,9 @@ def damaged(good: bytes, rng: np.random.RandomState) -> bytes:
 def read(path: Path) -> None:
     """Read all of a file as a fit does."""
     if path.name == "targets.npy":
-        files.open_targets(path)
+        files.open_beside("y", path)
         return
-    rows, _ = files.open_rows(path, "label" if path.suffix == ".parquet" else None)
+    rows = files.open_rows(path, "label" if path.suffix == ".parquet" else None).rows
     for _ in rows.blocks():
         pass
 
@@ -164,7 +164,7 @@ def test_footer_with_another_number_of_rows(tmp_path, before, after):
             bad[place] = 2 * after
         path.write_bytes(bad)
         try:
-            rows, _ = files.open_rows(path)
+            rows = files.open_rows(path).rows
         except ValueError as error:
             refusals.append(str(error))
         else:
@@ -194,7 +194,7 @@ def test_files_with_and_without_an_index(tmp_path):
     table = pd.DataFrame(X, columns=list("abcd"))
     table.to_parquet(tmp_path / "0.parquet")
     table.set_index(pd.Index(np.arange(60), name="id")).to_parquet(tmp_path / "1.parquet")
-    rows, _ = files.open_rows(tmp_path)
+    rows = files.open_rows(tmp_path).rows
     assert rows.names == list("abcd")
     assert rows.shape == (120, 4)
 
@@ -202,6 +202,6 @@ def test_files_with_and_without_an_index(tmp_path):
 def test_index_as_the_target(tmp_path):
     table = pd.DataFrame(X, columns=list("abcd"))
     table.set_index(pd.Index(np.arange(60) % 3, name="kind")).to_parquet(tmp_path / "rows.parquet")
-    rows, y = files.open_rows(tmp_path / "rows.parquet", "kind")
+    rows, y, _ = files.open_rows(tmp_path / "rows.parquet", "kind")
     assert rows.names == list("abcd")
     np.testing.assert_array_equal(y, np.arange(60) % 3)

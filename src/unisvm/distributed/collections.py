@@ -17,6 +17,7 @@ from unisvm.class_pairs import order_by_class
 from unisvm.compiled import as_native
 from unisvm.distributed.rows import DaskRows
 from unisvm.distributed.tasks import Opaque, check_installed, check_reachable, compute, persist, send, task
+from unisvm.io.files import is_path
 from unisvm.kernels.base import as_rows
 from unisvm.rows import MemoryRows, sampling
 
@@ -57,6 +58,9 @@ class Blocks:
         others = {"y": y}
         if sample_weight is not None and not isinstance(sample_weight, Real):
             others["sample_weight"] = sample_weight
+        for name, values in others.items():
+            if is_path(values):
+                raise ValueError(f"{name} must be a Dask collection or an array, as X is on Dask; got {values!r}.")
         _check_known_lengths(X, others)
         parts = {name: parts_of(name, values) for name, values in others.items() if is_dask(values)}
         # All at once: their source, such as a file, is read once. They are held here to the end, since a

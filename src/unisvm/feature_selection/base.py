@@ -113,7 +113,9 @@ class BaseSparseUniSVM(SelectorMixin, ParameterEstimator, LossParameters):
         if files.is_path(X):
             raise TypeError(f"{type(self).__name__} needs rows in memory: load {X!r} as an array or CSR matrix first.")
         with unchanged_on_failure(self), np.errstate(all="ignore"):
-            X, y = check_rows_and_targets(self, X, y, y_numeric=self._task != CLASSIFICATION)
+            X, y, sample_weight = check_rows_and_targets(
+                self, X, y, sample_weight, y_numeric=self._task != CLASSIFICATION
+            )
             X, y = as_rows(X), self._check_targets(y)
             rng, n_threads = check_random_state(self.random_state), count_threads(self.n_jobs)
             targets, attributes = self._target_encoder().encode(y, check_weights(sample_weight, X), X.dtype)

@@ -35,6 +35,14 @@ class Expected(NamedTuple):
     index_base: int | None
 
 
+class Opened(NamedTuple):
+    """Rows in files, and what is beside them: targets and weights as they were given, or as the file has them."""
+
+    rows: StoredRows
+    y: Any
+    sample_weight: Any
+
+
 def is_path(given: Any) -> bool:
     """Whether it is the path of a file, rather than numbers."""
     return isinstance(given, str | os.PathLike)
@@ -52,22 +60,28 @@ def stored(X) -> StoredRows | None:
 def open_rows(
     given: str | os.PathLike,
     y: Any = None,
+    sample_weight: Any = None,
     *,
     scratch_dir=None,
     expected: Expected | None = None,
+    with_labels: bool = True,
     check_columns: Callable[[int], None] | None = None,
-) -> tuple[StoredRows, Any]:
-    """The rows of a file or folder, and their targets.
+) -> Opened:
+    """The rows of a file or folder, their targets and their weights.
 
     Parameters
     ----------
     given : str or Path
     y
         The targets, or the name of their column in a Parquet file; when None, those of a LIBSVM file.
+    sample_weight
+        The weights, or the name of their column in a Parquet file.
     scratch_dir : str or Path, optional
         The folder for scratch files; the system's folder for temporary files when None.
     expected : Expected, optional
-        Columns that the rows must have; when given, there are no targets.
+        Columns that the rows must have.
+    with_labels : bool, default=True
+        Whether labels of a LIBSVM file are read.
     check_columns : callable, optional
         Raises MemoryError for more columns than a fit has memory for.
     """
@@ -79,32 +93,37 @@ def open_rows(
     suffix = "".join(suffixes[-2:-1] if packed else suffixes[-1:])
     if path.is_dir() or (suffix in parquet.SUFFIXES and not packed):
         names = None if expected is None else expected.names
-        return parquet.read(path, y, scratch_dir, names)
+        rows, beside = parquet.read(path, {"y": y, "sample_weight": sample_weight}, scratch_dir, names)
+        return Opened(rows, **beside)
     if suffix == ".npy" and not packed:
-        return DenseRows(_matrix(path)), y
+        return Opened(DenseRows(_matrix(path)), y, sample_weight)
     if _OTHER_KINDS.fullmatch(suffix) or suffix == ".npy" or suffix in parquet.SUFFIXES:
         raise ValueError(f"{path}: files of this kind are not read. Give {_READ}.")
-    if expected is not None:
-        return libsvm.read(path, scratch_dir, expected.n_features, expected.index_base)[0], None
-    rows, labels = libsvm.read(path, scratch_dir, check_columns=check_columns)
-    return rows, labels if y is None else y
+    n_features, index_base = (None, None) if expected is None else (expected.n_features, expected.index_base)
+    text, labels = libsvm.read(
+        path, scratch_dir, n_features, index_base, check_columns, with_labels=with_labels and y is None
+    )
+    return Opened(text, labels if with_labels and y is None else y, sample_weight)
 
 
-def open_targets(y):
-    """The targets: those in a .npy file if its path is given."""
-    if not is_path(y):
-        return y
-    path = Path(y)
+def open_beside(role: str, values: Any) -> Any:
+    """The targets or weights, as `role` says: those in a .npy file if its path is given."""
+    if not is_path(values):
+        return values
+    path = Path(values)
     if path.suffix.lower() != ".npy":
-        raise ValueError(f"y must be an array, the path of a .npy file, or a column of a Parquet file; got {str(y)!r}.")
+        raise ValueError(
+            f"{role} must be an array, the path of a .npy file, or, where X is a Parquet file, the name of a column; "
+            f"got {str(values)!r}."
+        )
     if not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
-    targets = _mapped(path)
-    if targets.ndim not in (1, 2):
-        raise ValueError(f"{path}: y must have one dimension, or two; its shape is {targets.shape}.")
-    if targets.dtype.kind not in _TARGETS:
-        raise ValueError(f"{path}: y must hold numbers, text or times; its type is {targets.dtype}.")
-    return np.array(targets)
+    found = _mapped(path)
+    if found.ndim not in (1, 2):
+        raise ValueError(f"{path}: {role} must have one dimension, or two; its shape is {found.shape}.")
+    if found.dtype.kind not in _TARGETS:
+        raise ValueError(f"{path}: {role} must hold numbers, text or times; its type is {found.dtype}.")
+    return np.array(found)
 
 
 def _matrix(path: Path) -> np.ndarray:

@@ -35,6 +35,8 @@ def read(
     n_features: int | None = None,
     index_base: int | None = None,
     check_columns: Callable[[int], None] | None = None,
+    *,
+    with_labels: bool = True,
 ) -> tuple[SparseRows, np.ndarray]:
     """The rows, in scratch files, and the labels, in memory.
 
@@ -43,17 +45,21 @@ def read(
     path : Path
     scratch_dir : str or Path or None
     n_features : int, optional
-        How many columns a model knows; the labels are passed over then. When None, as many as the largest index says.
+        How many columns a model knows. When None, as many as the largest index says.
     index_base : {0, 1}, optional
         The index of the first column. When None it is 0 if that index occurs, else 1, as in scikit-learn.
     check_columns : callable, optional
         Raises MemoryError for more columns than a fit has memory for.
+    with_labels : bool
+        Otherwise they are passed over.
     """
     what = f"The rows of {path}"
     labels: list[np.ndarray] = []
     least, most, n_rows, n_entries = np.inf, -1, 0, 0
 
-    parse = partial(_parse, n_features=n_features, index_base=index_base, check_columns=check_columns)
+    parse = partial(
+        _parse, n_features=n_features, index_base=index_base, check_columns=check_columns, with_labels=with_labels
+    )
     with ExitStack() as stack:
         entries, indices, bounds = (
             stack.enter_context(closing(Appended(dtype, scratch_dir, what)))
@@ -66,7 +72,7 @@ def read(
             bounds.append(X.indptr[1:] + np.int64(n_entries))
             n_rows += len(y)
             n_entries += X.nnz
-            if n_features is None:
+            if with_labels:
                 labels.append(y)
             if X.nnz:
                 least, most = min(least, X.indices.min()), max(most, X.indices.max())
@@ -84,7 +90,11 @@ def read(
 
 
 def _parse(
-    text: bytes, n_features: int | None, index_base: int | None, check_columns: Callable[[int], None] | None
+    text: bytes,
+    n_features: int | None,
+    index_base: int | None,
+    check_columns: Callable[[int], None] | None,
+    with_labels: bool,
 ) -> tuple[Any, np.ndarray]:
     """Rows and labels of some lines. Raises ValueError for what `read` may not use; its parameters are those."""
     from sklearn.datasets import load_svmlight_file
@@ -98,7 +108,7 @@ def _parse(
     X, y = load_svmlight_file(io.BytesIO(text), zero_based=True)
     if not np.isfinite(X.data).all():
         raise _Refused("it has a value that is NaN or infinite")
-    if n_features is None and not np.isfinite(y).all():
+    if with_labels and not np.isfinite(y).all():
         raise _Refused("its label is NaN or infinite")
     if X.nnz == 0:
         return X, y

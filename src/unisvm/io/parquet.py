@@ -23,58 +23,68 @@ _BUFFER_BYTES = 2**18
 _COLUMNS_AT_ONCE = 32
 
 
-def read(path: Path, y: Any, scratch_dir, names: list[str] | None = None) -> tuple[DenseRows, Any]:
-    """The rows, in a scratch file, and the targets, in memory.
+def read(
+    path: Path, beside: dict[str, Any], scratch_dir, names: list[str] | None = None
+) -> tuple[DenseRows, dict[str, Any]]:
+    """The rows, in a scratch file, and what is beside them, in memory.
 
     Parameters
     ----------
     path : Path
         Of a file, or of a folder whose files are read in the order of their names.
-    y
-        The name of the targets' column; whatever else it is, it is given back.
+    beside : dict
+        The targets ``y`` and ``sample_weight``: names of columns; whatever else they are, they are given back.
     scratch_dir : str or Path or None
     names : list of str, optional
-        The columns to read; when None all but `y` and the index of a pandas table.
+        The columns to read; when None all but those beside them and the index of a pandas table.
     """
     pq = _pyarrow()
     parts = [_open_part(pq, part) for part in _files(path)]
     n_rows, first = sum(part.n_rows for part in parts), parts[0]
-    target = _target(y, first.schema.names, path)
-    columns = [name for name in first.schema.names if name != target and name not in first.index_columns]
+    given = {role: _column(value, first.schema.names, path) for role, value in beside.items()}
+    named = {role: name for role, name in given.items() if name is not None}
+    columns = [name for name in first.schema.names if name not in {*named.values(), *first.index_columns}]
     if names is not None:
         columns = names
+    for role, name in named.items():
+        if name in columns:
+            raise ValueError(f"{path}: the model was fitted on the column {name!r}, so that it cannot be {role}.")
     for part in parts:
-        _check_names(part, columns, target, first.path, strict=names is None)
+        _check_names(part, columns, named, first.path, strict=names is None)
     if n_rows == 0:
         raise ValueError(f"{path} has no rows.")
     if not columns:
         raise ValueError(f"{path} has no columns for X.")
-    if target is None and isinstance(y, np.ndarray | list | tuple) and len(y) != n_rows:
-        raise ValueError(f"{path} has {n_rows} rows, but y has {len(y)}.")
-    if target is not None:
-        for part in parts:
-            _check_target(part.path, part.schema.field(target))
+    for role, values in beside.items():
+        if role not in named and isinstance(values, np.ndarray | list | tuple) and len(values) != n_rows:
+            raise ValueError(f"{path} has {n_rows} rows, but {role} has {len(values)}.")
+    for part in parts:
+        for role, name in named.items():
+            _BESIDE[role](part.path, part.schema.field(name))
     single = [_is_single(part.path, part.schema.field(name)) for part in parts for name in columns]
     dtype = np.dtype(np.float32 if all(single) else np.float64)
 
     scratch = Scratch((n_rows, len(columns)), dtype, scratch_dir, f"The rows of {path}", "")
-    targets = _copy(pq, parts, columns, target, scratch)
-    return DenseRows(scratch.mapped(), columns, is_finite=True), y if target is None else np.concatenate(targets)
+    found = _copy(pq, parts, columns, list(dict.fromkeys(named.values())), scratch)
+    rows = DenseRows(scratch.mapped(), columns, is_finite=True)
+    return rows, beside | {role: np.concatenate(found[name]) for role, name in named.items()}
 
 
-def _copy(pq: Any, parts: list[_Part], columns: list[str], target: str | None, scratch: Scratch) -> list[np.ndarray]:
-    """Targets, block by block; the other columns of all files are copied to the scratch file."""
+def _copy(
+    pq: Any, parts: list[_Part], columns: list[str], beside: list[str], scratch: Scratch
+) -> dict[str, list[np.ndarray]]:
+    """The columns beside the rows, block by block; those of the rows in all files are copied to the scratch file."""
     matrix = scratch.mapped(writeable=True)
     pages = Pages.of(matrix)
     length = int(np.clip(_BLOCK_BYTES // (8 * len(columns)), 1, 2**16))
-    targets: list[np.ndarray] = []
+    found: dict[str, list[np.ndarray]] = {name: [] for name in beside}
     start = 0
     for part in parts:
         for first in range(0, len(columns), _COLUMNS_AT_ONCE):
             group = columns[first : first + _COLUMNS_AT_ONCE]
-            label = target if first == 0 else None
+            kept = beside if first == 0 else []
             low = start
-            for batch in _batches(pq, part, group if label is None else [*group, label], length):
+            for batch in _batches(pq, part, [*group, *kept], length):
                 block = np.empty((batch.num_rows, len(group)), scratch.dtype)
                 for j, name in enumerate(group):
                     block[:, j] = _values(part.path, batch, name)
@@ -83,10 +93,10 @@ def _copy(pq: Any, parts: list[_Part], columns: list[str], target: str | None, s
                 if pages is not None:
                     pages.give_back(matrix[low : low + len(block)])
                 low += len(block)
-                if label is not None and len(block):
-                    targets.append(_labels(_values(part.path, batch, label)))
+                for name in kept if len(block) else []:
+                    found[name].append(_labels(_values(part.path, batch, name)))
         start += part.n_rows
-    return targets
+    return found
 
 
 class _Part(NamedTuple):
@@ -146,20 +156,20 @@ def _files(path: Path) -> list[Path]:
     return sorted(inside)
 
 
-def _target(y: Any, names: list[str], path: Path) -> str | None:
-    """The name of the targets' column, if `y` is one and not the path of a file."""
-    if not isinstance(y, str) or (y not in names and y.lower().endswith(".npy")):
+def _column(value: Any, names: list[str], path: Path) -> str | None:
+    """The name of a column, if the value is one and not the path of a file."""
+    if not isinstance(value, str) or (value not in names and value.lower().endswith(".npy")):
         return None
-    return one_of(f"column of {path}", y, names)
+    return one_of(f"column of {path}", value, names)
 
 
-def _check_names(part: _Part, columns: list[str], target: str | None, first: Path, *, strict: bool) -> None:
+def _check_names(part: _Part, columns: list[str], beside: dict[str, str], first: Path, *, strict: bool) -> None:
     """Raise when a file does not have the columns that it must have."""
     path, names = part.path, part.schema.names
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"{path} has more than one column of the name {twice[0]!r}.")
-    wanted = columns if target is None else [*columns, target]
+    wanted = [*columns, *beside.values()]
     missing = [name for name in wanted if name not in names]
     further = [name for name in names if name not in wanted and name not in part.index_columns] if strict else []
     if not (missing or further):
@@ -176,12 +186,18 @@ def _is_single(path: Path, field) -> bool:
     from pyarrow import types
 
     kind = field.type
-    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)):
+    if not _is_number(kind):
         raise ValueError(
             f"{path}: the column {field.name!r} does not hold numbers but {kind}. Leave it out of the file, or encode "
             f"it as numbers."
         )
     return types.is_float32(kind)
+
+
+def _is_number(kind) -> bool:
+    from pyarrow import types
+
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
 
 
 def _check_target(path: Path, field) -> None:
@@ -192,6 +208,16 @@ def _check_target(path: Path, field) -> None:
     is_bytes = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
     if is_bytes or types.is_nested(kind) or types.is_time(kind):
         raise ValueError(f"{path}: the column {field.name!r} of the targets does not hold numbers or text but {kind}.")
+
+
+def _check_weights(path: Path, field) -> None:
+    """Raise when a column cannot be that of the weights."""
+    if not _is_number(field.type):
+        raise ValueError(f"{path}: the column {field.name!r} of sample_weight does not hold numbers but {field.type}.")
+
+
+#: checks of the columns beside the rows
+_BESIDE = {"y": _check_target, "sample_weight": _check_weights}
 
 
 def _values(path: Path, batch, name: str) -> np.ndarray:

@@ -26,7 +26,7 @@ from unisvm._base import (
     target_encoder,
 )
 from unisvm._checks import is_integer, one_of
-from unisvm._validation import check_kernel_matrix, check_rows, check_weights, is_precomputed
+from unisvm._validation import check_kernel_matrix, check_rows, check_rows_to_score, check_weights, is_precomputed
 from unisvm.checkpoint import fingerprint, open_stages
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.fit import draw
@@ -85,8 +85,8 @@ class BaseSearch(FitParameters, GridParameters):
     _switches: ClassVar[tuple[str, ...]] = ("refit",)
 
     @abstractmethod
-    def _validate(self, X, y) -> tuple[Any, np.ndarray]:
-        """X and y as the plain estimators take them."""
+    def _validate(self, X, y, sample_weight) -> tuple[Any, np.ndarray, Any]:
+        """X, y and weights as the plain estimators take them."""
 
     def _check_scoring(self, losses: Sequence[Loss]) -> None:
         """Raise when the scorer would judge fits of these losses by what they do not aim at."""
@@ -117,12 +117,20 @@ class BaseSearch(FitParameters, GridParameters):
 
     def _rows(self, X):
         """X as the best estimator takes it."""
+        self._check_refitted()
+        return X if is_dask(X) else check_rows(self, X)
+
+    def _rows_to_score(self, X, y, sample_weight=None):
+        """X, y and weights as the best estimator takes them."""
+        self._check_refitted()
+        return (X, y, sample_weight) if is_dask(X) else check_rows_to_score(self, X, y, sample_weight)
+
+    def _check_refitted(self) -> None:
         check_is_fitted(self)
         if not hasattr(self, "best_estimator_"):
             raise AttributeError(
                 f"The last fit of this {type(self).__name__} was with refit=False: there is nothing to predict with."
             )
-        return X if is_dask(X) else check_rows(self, X)
 
     def predict(self, X):
         """Predictions of the best estimator.
@@ -138,28 +146,30 @@ class BaseSearch(FitParameters, GridParameters):
         X = self._rows(X)
         return self.best_estimator_.predict(X)
 
-    def trust(self, X, y):
+    def trust(self, X, y=None):
         """Trust of the best estimator in each label or target, from 0 to 1.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), path of a .npy file, or name of a column
+            As in `fit`.
 
         Returns
         -------
         trust : ndarray of shape (n_samples,)
         """
-        X = self._rows(X)
+        X, y, _ = self._rows_to_score(X, y)
         return self.best_estimator_.trust(X, y)
 
-    def score(self, X, y, **params):
+    def score(self, X, y=None, **params):
         """Score of the best estimator on these rows, by the scorer of the search, as that of `GridSearchCV` is.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), path of a .npy file, or name of a column
+            As in `fit`.
         **params : dict
             Further arguments of the scorer, such as sample_weight.
 
@@ -167,7 +177,9 @@ class BaseSearch(FitParameters, GridParameters):
         -------
         score : float
         """
-        X = self._rows(X)
+        X, y, sample_weight = self._rows_to_score(X, y, params.get("sample_weight"))
+        if sample_weight is not None:
+            params["sample_weight"] = sample_weight
         return self.scorer_(self.best_estimator_, X, y, **params)
 
     def __sklearn_is_fitted__(self):
@@ -224,7 +236,7 @@ def plan(
 
     With `whole`, the first split is all rows, trained and scored on; splits by ``cv`` follow only if that is given.
     """
-    X, y = search._validate(X, y)
+    X, y, sample_weight = search._validate(X, y, sample_weight)
     X = as_rows(X)
     template = plain_estimator(search, axes.losses[0], 1.0, KernelChoice(axes.kernels[0], "scale"), 0)
     if len(axes.kernels) > 1 and template.get_params().get("multi_class") == "auto":
@@ -291,7 +303,7 @@ def fit_search(search: BaseSearch, X, y, sample_weight, params: dict[str, Any]) 
         return SearchOutcome(job, scores, attributes, None)
     started, clean = perf_counter(), None
     if not on_dask:
-        refit_rows = job.X, job.y, sample_weight
+        refit_rows = job.X, job.y, None if sample_weight is None else job.weights
         C, choice, loss = scores.best
         higher = np.unique(axes.Cs[axes.Cs >= axes.Cs[C]])
         clean = search._refit_without_suspects(job, Cell(axes.losses[loss], higher, choices[choice]), scores, report)

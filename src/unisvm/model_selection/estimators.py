@@ -149,9 +149,9 @@ multi_class, tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_s
         X : array-like or CSR matrix of shape (n_samples, n_features), memory map, path, or Dask collection
             Of rows on Dask, at most 50,000 are searched on, drawn evenly; `searched_rows_` has their indices, and the
             refit is on all rows.
-        y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Labels of any type, or a multilabel indicator matrix.
-        sample_weight : array-like of shape (n_samples,), optional
+        y : array-like of shape (n_samples,) or (n_samples, n_labels), path of a .npy file, or name of a column
+            Labels of any type, or a multilabel indicator matrix; from files as in `UniSVMClassifier.fit`.
+        sample_weight : array-like of shape (n_samples,), path of a .npy file, or name of a column, optional
             Weights of the rows, in training and in scores by a scorer that takes them, as in `GridSearchCV`. With
             metadata routing, a scorer that is given as an object has to ask for them.
         **params : dict
@@ -179,9 +179,9 @@ multi_class, tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_s
             store_outcome(self, attributes)
         return self
 
-    def _validate(self, X, y):
-        X, y = check_rows_and_targets(self, X, y, multi_output=True)
-        return X, check_labels(y)
+    def _validate(self, X, y, sample_weight):
+        X, y, sample_weight = check_rows_and_targets(self, X, y, sample_weight, multi_output=True)
+        return X, check_labels(y), sample_weight
 
     def _refit_without_suspects(self, job, cell, scores, report):
         if not self.drop_suspects or job.y.ndim == 2:
@@ -320,8 +320,9 @@ refit_time_, n_iter_, searched_rows_
         X : array-like or CSR matrix of shape (n_samples, n_features), memory map, path, or Dask collection
             Of rows on Dask, at most 50,000 are searched on, drawn evenly; `searched_rows_` has their indices, and the
             refit is on all rows.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), path of a .npy file, or name of a column
+            From files as in `UniSVMRegressor.fit`.
+        sample_weight : array-like of shape (n_samples,), path of a .npy file, or name of a column, optional
             Weights of the rows, in training and in scores by a scorer that takes them, as in `GridSearchCV`. With
             metadata routing, a scorer that is given as an object has to ask for them.
         **params : dict
@@ -337,8 +338,8 @@ refit_time_, n_iter_, searched_rows_
             store_outcome(self, attributes | {"oof_decision_": decision})
         return self
 
-    def _validate(self, X, y):
-        return check_rows_and_targets(self, X, y, multi_output=True, y_numeric=True)
+    def _validate(self, X, y, sample_weight):
+        return check_rows_and_targets(self, X, y, sample_weight, multi_output=True, y_numeric=True)
 
     def _check_scoring(self, losses) -> None:
         if not (isinstance(self.scoring, str) and self.scoring == _MEDIAN_ERROR):
@@ -353,7 +354,7 @@ refit_time_, n_iter_, searched_rows_
                     "loss.value(y - predicted).mean(), greater_is_better=False)."
                 )
 
-    def score(self, X, y, **params):
+    def score(self, X, y=None, **params):
         """Score of the best estimator by the scorer of the search, as in `GridSearchCV`: R² only if that is the scorer.
 
         By default it is the median absolute error with a minus sign, at most 0. ``best_estimator_.score`` is R².
@@ -361,7 +362,8 @@ refit_time_, n_iter_, searched_rows_
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), path of a .npy file, or name of a column
+            As in `fit`.
         **params : dict
             Further arguments of the scorer, such as sample_weight.
 
