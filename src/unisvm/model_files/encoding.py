@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from unisvm.model_files.registry import FileType, NotSaved, Record, name_of, type_of
+from unisvm.model_files.registry import PARAMETERS, FileType, NotSaved, Record, name_of, type_of
 
 #: types of arrays in files, beside texts
 ARRAY_TYPES = frozenset({"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"})
@@ -86,7 +86,7 @@ class Encoder:
             return self._items(value, where, lenient) if rows is None else {"is": "rows", "at": self._place(rows)}
         if cls is dict:
             items = [
-                [self.encode(key, f"{where}: a key"), self.encode(part, f"{where}[{key!r}]", lenient=lenient)]
+                [self.encode(key, f"{where}: a key"), self.encode(part, f"{where}.{key}".lstrip("."), lenient=lenient)]
                 for key, part in value.items()
             ]
             return {"is": "dict", "items": items}
@@ -101,7 +101,8 @@ class Encoder:
         return {"is": "object", "type": kind.name, "fields": self._named(kind.to_fields(value), where, lenient)}
 
     def _named(self, parts: dict[str, Any], where: str, lenient: bool) -> dict[str, Any]:
-        return {name: self.encode(part, f"{where}.{name}".lstrip("."), lenient=lenient) for name, part in parts.items()}
+        names = {name: where if name == PARAMETERS else f"{where}.{name}".lstrip(".") for name in parts}
+        return {name: self.encode(part, names[name], lenient=lenient) for name, part in parts.items()}
 
     def _items(self, parts: Any, where: str, lenient: bool) -> list[Any]:
         return [self.encode(part, f"{where}[{i}]", lenient=lenient) for i, part in enumerate(parts)]

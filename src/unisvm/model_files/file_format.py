@@ -31,6 +31,7 @@ MAGIC = b"unisvm model %d " % FORMAT
 ALIGNMENT = 64
 #: Most bytes of the line of JSON. As Python's objects it takes up to 25 times as many.
 MOST_JSON_BYTES = 2**25
+_BLOCK_BYTES = 2**16
 _ANY_FORMAT = re.compile(rb"unisvm model ([0-9]{1,9}) ")
 _HEADER_TYPES = {"unisvm": str, "summary": dict, "extra": dict, "model": dict, "arrays": list}
 
@@ -176,9 +177,7 @@ def _parse(data: np.ndarray) -> Contents:
     checksum = hashlib.sha256(data[n_first:].data).hexdigest().encode()
     if data[:n_first].tobytes() != MAGIC + checksum + b"\n":
         raise ValueError("its checksum is not that of its contents")
-    line, newline, _ = data[n_first : n_first + MOST_JSON_BYTES].tobytes().partition(b"\n")
-    if not newline:
-        raise ValueError("it has no line of JSON")
+    line = data[n_first : _end_of_line(data, n_first)].tobytes()
     header = json.loads(line.decode("ascii"), object_pairs_hook=_unique, parse_constant=_no_constant)
     if not isinstance(header, dict) or header.keys() != _HEADER_TYPES.keys():
         raise ValueError("its entries are none that are written")
@@ -186,6 +185,16 @@ def _parse(data: np.ndarray) -> Contents:
         if not isinstance(header[name], kind):
             raise ValueError(f"its entry {name} is no {kind.__name__}")
     return Contents(header, _read_arrays(data, n_first + len(line) + 1, header["arrays"]))
+
+
+def _end_of_line(data: np.ndarray, start: int) -> int:
+    """Place of the first end of a line after a place; raises when there is none for a long way."""
+    end = min(len(data), start + MOST_JSON_BYTES)
+    for low in range(start, end, _BLOCK_BYTES):
+        ends = np.flatnonzero(data[low : min(low + _BLOCK_BYTES, end)] == ord("\n"))
+        if len(ends):
+            return low + int(ends[0])
+    raise ValueError("it has no line of JSON")
 
 
 def _read_arrays(data: np.ndarray, place: int, described: list[Any]) -> list[np.ndarray]:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, is_classifier
 
 from unisvm import baselines
@@ -21,14 +22,13 @@ from unisvm.kernels import Kernel
 from unisvm.model_files.encoding import CannotSave
 from unisvm.model_files.fields import Fields
 from unisvm.model_files.parts import check_fitted_kernel, make
-from unisvm.model_files.registry import FileType, NotSaved, Record, name_of
+from unisvm.model_files.registry import PARAMETERS, FileType, NotSaved, Record, name_of
 from unisvm.regressor import UniSVMRegressor
 
 #: parameters that are folders of the machine that a model was fitted on
 _FOLDERS = ("checkpoint", "scratch_dir")
 #: set by scikit-learn's `set_fit_request` and the like; what they ask for is not saved
 _REQUESTS = "_metadata_request"
-PARAMETERS = "parameters"
 
 
 # ------------------------------------------------------------------ any estimator
@@ -88,8 +88,8 @@ def _check_expansion(fields: Fields, n_features: int) -> tuple[int, int]:
     n_columns, n_points = coefficients.shape
     fields.array("intercept_", (n_columns,))
     kernel = fields.of_type("kernel_", Kernel)
-    check_fitted_kernel(kernel, n_features)
     points = fields.take("landmark_vectors_")
+    check_fitted_kernel(kernel, n_features, sparse_points=sparse.issparse(points))
     if n_columns == 0:
         raise fields.refuse("dual_coef_", "of at least one column")
     if points is None:

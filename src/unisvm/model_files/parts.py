@@ -62,24 +62,26 @@ def _kernel_of(cls: type[Kernel], fields: Fields) -> Kernel:
 
 def _scaled_of(fields: Fields) -> Scaled:
     kernel = fields.of_type("kernel", Kernel)
-    centre, divisor = fields.take("centre"), fields.take("divisor")
-    for name, numbers in (("centre", centre), ("divisor", divisor)):
-        array = np.asarray(numbers)
-        if array.ndim != 1 or array.dtype.kind not in "fiu" or not np.isfinite(array).all():
-            raise fields.refuse(name, "a finite number for each column")
-    if len(centre) != len(divisor) or not (np.abs(np.asarray(divisor)) > 0).all():
-        raise fields.refuse("divisor", f"{len(centre)} numbers other than 0")
+    for name in ("centre", "divisor"):
+        array = np.asarray(fields.take(name))
+        if array.ndim > 1 or array.dtype.kind not in "fiu" or not np.isfinite(array).all():
+            raise fields.refuse(name, "a finite number, or one for each column")
+    if not np.all(fields.take("divisor")):
+        raise fields.refuse("divisor", "numbers other than 0")
     if kernel.points_are_indices:
         raise fields.refuse("kernel", "a kernel of rows")
-    return Scaled(kernel, centre, divisor)
+    return Scaled(kernel, fields.take("centre"), fields.take("divisor"))
 
 
-def check_fitted_kernel(kernel: Kernel, n_features: int) -> None:
+def check_fitted_kernel(kernel: Kernel, n_features: int, *, sparse_points: bool) -> None:
     """Raise unless a kernel can be evaluated on rows of so many features: its gamma is a number by now."""
     if isinstance(kernel, Scaled):
-        if len(kernel.divisor) != n_features:
-            raise ValueError(f"kernel_ scales {len(kernel.divisor)} columns, and there are {n_features}")
-        check_fitted_kernel(kernel.kernel, n_features)
+        for numbers in map(np.asarray, (kernel.centre, kernel.divisor)):
+            if numbers.ndim and len(numbers) != n_features:
+                raise ValueError(f"kernel_ scales {len(numbers)} columns, and there are {n_features}")
+        if sparse_points and np.any(kernel.centre):
+            raise ValueError("kernel_ shifts the columns of sparse landmarks")
+        check_fitted_kernel(kernel.kernel, n_features, sparse_points=sparse_points)
     elif not is_number(kernel.get_params(deep=False).get("gamma", 1.0)):
         raise ValueError(f"gamma of the fitted kernel must be a number, got {kernel!r}")
 

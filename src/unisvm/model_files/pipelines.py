@@ -19,9 +19,8 @@ from unisvm._base import set_attributes
 from unisvm._checks import is_number
 from unisvm.model_files.encoding import CannotSave
 from unisvm.model_files.fields import Fields
-from unisvm.model_files.machines import PARAMETERS
 from unisvm.model_files.parts import make
-from unisvm.model_files.registry import WHAT_CAN_BE_SAVED, FileType, type_of
+from unisvm.model_files.registry import PARAMETERS, WHAT_CAN_BE_SAVED, FileType, type_of
 
 #: attributes of the scalers with a number for each column; those that depend on a parameter may be None
 _OF_COLUMNS = {

@@ -66,6 +66,8 @@ class Record(NamedTuple):
     value: Any
 
 
+#: name of the field with the parameters of an estimator
+PARAMETERS = "parameters"
 #: the end of a message about other objects
 WHAT_CAN_BE_SAVED = (
     "Model files hold fitted estimators of unisvm, and pipelines that end in one, of StandardScaler, MinMaxScaler, "
