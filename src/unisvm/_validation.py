@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from datetime import date
 from functools import partial
 from numbers import Real
@@ -83,9 +84,14 @@ def check_rows_and_targets(estimator, X, y, sample_weight=None, **checks: Any) -
     validate_data(estimator, rows[:1], y, skip_check_array=True)
     if rows.names is not None:
         estimator.feature_names_in_ = np.asarray(rows.names, dtype=object)
-        # like checked arrays they have no names any more: an estimator inside this one knows none
-        rows.names = None
-    return rows, y, sample_weight
+    return _without_names(rows), y, sample_weight
+
+
+def _without_names(rows: StoredRows) -> StoredRows:
+    """The rows, as checked arrays have no names any more: an estimator inside the one that checks knows none."""
+    unnamed = copy(rows)
+    unnamed.names = None
+    return unnamed
 
 
 def note_index_base(estimator, rows: StoredRows | None) -> None:
@@ -108,13 +114,9 @@ def check_rows_to_score(estimator, X, y, sample_weight=None) -> tuple[Any, Any, 
 
 def _check_rows(estimator, X, y, sample_weight, *, with_labels: bool) -> tuple[Any, Any, Any]:
     _refuse_lazy(X=X, y=y, sample_weight=sample_weight)
-    named = False
     path = X if files.is_path(X) else None
+    expected = expected_columns(estimator)
     if path is not None:
-        names = getattr(estimator, "feature_names_in_", None)
-        expected = files.Expected(
-            estimator.n_features_in_, None if names is None else list(names), getattr(estimator, _INDEX_BASE, None)
-        )
         X, y, sample_weight = files.open_rows(
             X,
             y,
@@ -123,19 +125,23 @@ def _check_rows(estimator, X, y, sample_weight, *, with_labels: bool) -> tuple[A
             expected=expected,
             with_labels=with_labels,
         )
-        # its columns were chosen by their names
-        named = names is not None and X.names is not None
-        X.names = None
     rows = files.stored(X)
     if rows is None:
         with _columns_named(X):
             X = validate_data(estimator, X, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False, reset=False)
         _check_entries(X, estimator)
         return X, y, sample_weight
-    if not named:
+    if expected.names is None or rows.names is None or list(rows.names) != expected.names:
         validate_data(estimator, rows[:1], reset=False, skip_check_array=True)
     _check_finite(estimator, rows, path)
-    return rows, y, sample_weight
+    return _without_names(rows), y, sample_weight
+
+
+def expected_columns(estimator) -> files.Expected:
+    """The columns that a fitted estimator takes."""
+    names = getattr(estimator, "feature_names_in_", None)
+    index_base = getattr(estimator, _INDEX_BASE, None)
+    return files.Expected(estimator.n_features_in_, None if names is None else list(names), index_base)
 
 
 def _refuse_lazy(**given: Any) -> None:

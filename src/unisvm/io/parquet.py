@@ -38,8 +38,8 @@ def read(
     names : list of str, optional
         The columns to read; when None all but those beside them and the index of a pandas table.
     """
-    pq = _pyarrow()
-    parts = [_open_part(pq, part) for part in _files(path)]
+    pq = pyarrow_parquet()
+    parts = open_parts(pq, path)
     n_rows, first = sum(part.n_rows for part in parts), parts[0]
     given = {role: _column(value, first.schema.names, path) for role, value in beside.items()}
     named = {role: name for role, name in given.items() if name is not None}
@@ -71,7 +71,7 @@ def read(
 
 
 def _copy(
-    pq: Any, parts: list[_Part], columns: list[str], beside: list[str], scratch: Scratch
+    pq: Any, parts: list[Part], columns: list[str], beside: list[str], scratch: Scratch
 ) -> dict[str, list[np.ndarray]]:
     """The columns beside the rows, block by block; those of the rows in all files are copied to the scratch file."""
     matrix = scratch.mapped(writeable=True)
@@ -99,7 +99,7 @@ def _copy(
     return found
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """A file: its columns, the names of those that are the index of a pandas table, and its number of rows."""
 
     path: Path
@@ -108,7 +108,12 @@ class _Part(NamedTuple):
     n_rows: int
 
 
-def _open_part(pq: Any, path: Path) -> _Part:
+def open_parts(pq: Any, path: Path) -> list[Part]:
+    """The file, or those of a folder in the order of their names."""
+    return [_open_part(pq, part) for part in _files(path)]
+
+
+def _open_part(pq: Any, path: Path) -> Part:
     with reading(path, _KIND), pq.ParquetFile(path) as file:
         schema, metadata = file.schema_arrow, file.metadata
         index = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -117,10 +122,10 @@ def _open_part(pq: Any, path: Path) -> _Part:
         groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         if min(groups, default=0) < 0 or sum(groups) != metadata.num_rows:
             raise ValueError(f"its parts have {groups} rows, all of them {metadata.num_rows}")
-    return _Part(path, schema, names, metadata.num_rows)
+    return Part(path, schema, names, metadata.num_rows)
 
 
-def _batches(pq: Any, part: _Part, columns: list[str], length: int) -> Iterator[Any]:
+def _batches(pq: Any, part: Part, columns: list[str], length: int) -> Iterator[Any]:
     """Some columns of a file, so many rows at a time."""
     left = part.n_rows
     with reading(part.path, _KIND), pq.ParquetFile(part.path, buffer_size=_BUFFER_BYTES) as file:
@@ -133,7 +138,8 @@ def _batches(pq: Any, part: _Part, columns: list[str], length: int) -> Iterator[
             raise ValueError(f"its columns do not have the {part.n_rows} rows that it says it has")
 
 
-def _pyarrow():
+def pyarrow_parquet() -> Any:
+    """pyarrow's reader and writer of Parquet."""
     try:
         from pyarrow import parquet
     except ImportError as error:
@@ -163,7 +169,7 @@ def _column(value: Any, names: list[str], path: Path) -> str | None:
     return one_of(f"column of {path}", value, names)
 
 
-def _check_names(part: _Part, columns: list[str], beside: dict[str, str], first: Path, *, strict: bool) -> None:
+def _check_names(part: Part, columns: list[str], beside: dict[str, str], first: Path, *, strict: bool) -> None:
     """Raise when a file does not have the columns that it must have."""
     path, names = part.path, part.schema.names
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -75,5 +75,7 @@ def _explained(reason: str) -> str:
     if "new-line character" in reason:
         return "it has a carriage return (CR) without a line feed (LF). End the lines with LF or CRLF."
     if "expected after" in reason:
-        return 'behind a closing quote (") in this row is more than a delimiter. Write a quote within quoted text twice.'
+        return (
+            'behind a closing quote (") in this row is more than a delimiter. Write a quote within quoted text twice.'
+        )
     return f"{reason}."

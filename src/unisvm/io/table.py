@@ -26,6 +26,8 @@ class Table:
         Where the table is from, for messages.
     lines : sequence of int
         Line of the file that each row begins in.
+    unit : str
+        What `lines` counts: rows where a file has no lines.
 
     Examples
     --------
@@ -42,6 +44,13 @@ class Table:
     has_header: bool
     source: str
     lines: Sequence[int] | np.ndarray
+    unit: str = "line"
+
+    @classmethod
+    def of(cls, columns: dict[str, np.ndarray], source: str) -> Table:
+        """Table of these columns of numbers or objects, which are no text of a file."""
+        n_rows = len(next(iter(columns.values())))
+        return cls(list(columns), list(columns.values()), n_rows, True, source, range(n_rows), unit="row")
 
     def __repr__(self) -> str:
         return f"<Table of {self.n_rows} rows and {len(self.names)} columns from {self.source}>"
@@ -68,4 +77,4 @@ class Table:
 
     def place(self, row: int) -> str:
         """Name of a row in messages: its line in the file."""
-        return f"{self.source}, line {self.lines[row]}"
+        return f"{self.source}, {self.unit} {self.lines[row]}"

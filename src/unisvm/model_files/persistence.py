@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from unisvm._version import __version__
-from unisvm.model_files import machines, parts, pipelines, registry, searches, selections
+from unisvm.model_files import machines, parts, pipelines, registry, searches, selections, tables
 from unisvm.model_files.decoding import Decoder
 from unisvm.model_files.encoding import CannotSave, Encoder
 from unisvm.model_files.file_format import FORMAT, check_path, header_line, read, refused, write
@@ -24,6 +24,7 @@ for _file_type in (
     *searches.FILE_TYPES,
     *selections.FILE_TYPES,
     *pipelines.FILE_TYPES,
+    *tables.FILE_TYPES,
 ):
     registry.add(_file_type)
 
@@ -37,11 +38,11 @@ def save(model: BaseEstimator, path: Any, *, extra: dict[str, Any] | None = None
     Parameters
     ----------
     model : estimator
-        A fitted estimator of this library, or a scikit-learn `Pipeline` of scalers or a `SimpleImputer` with one at its
-        end. Kernels of `unisvm.kernels` are saved, and kernel functions, which are code, are refused. Other code that
-        only training, scores or `trust` need, such as a solver or a loss of your own, becomes a
-        `unisvm.model_files.NotSaved`, which says what it was. `checkpoint` and `scratch_dir`, folders of this machine,
-        become None.
+        A fitted estimator of this library, or a scikit-learn `Pipeline` of scalers, a `SimpleImputer` or a
+        `unisvm.tables.TableEncoder` with one at its end. Kernels of `unisvm.kernels` are saved, and kernel functions,
+        which are code, are refused. Other code that only training, scores or `trust` need, such as a solver or a loss
+        of your own, becomes a `unisvm.model_files.NotSaved`, which says what it was. `checkpoint` and `scratch_dir`,
+        folders of this machine, become None.
     path : str or Path
         The file. Its folder must be there.
     extra : dict, optional

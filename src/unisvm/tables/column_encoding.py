@@ -31,6 +31,8 @@ class ColumnEncoding(NamedTuple):
         Texts in training, sorted; empty for other columns.
     reason : str
         Why the column is dropped; empty for others.
+    centre, divisor : float
+        Numbers x become (x − centre)/divisor.
     """
 
     kind: str
@@ -39,6 +41,8 @@ class ColumnEncoding(NamedTuple):
     has_missing_column: bool = False
     categories: list[str] = []
     reason: str = ""
+    centre: float = 0.0
+    divisor: float = 1.0
 
     @property
     def width(self) -> int:
@@ -71,7 +75,7 @@ class Unseen(NamedTuple):
     row: int
 
 
-def learn(column: Column, max_categories: int, indicator_share: float) -> ColumnEncoding:
+def learn(column: Column, max_categories: int, indicator_share: float, scale: str | None = None) -> ColumnEncoding:
     """The encoding of a column, by its entries in training."""
     if isinstance(column, TextColumn):
         return _learn_texts(column, max_categories)
@@ -83,7 +87,24 @@ def learn(column: Column, max_categories: int, indicator_share: float) -> Column
     present = column[~missing]
     # the mean of two large numbers in the middle may overflow in their sum
     median = float(np.median(present / 2) * 2)
-    return ColumnEncoding(NUMBER, n_missing, median, has_missing_column)
+    centre, divisor = _scaling(np.where(missing, median, column), scale)
+    return ColumnEncoding(NUMBER, n_missing, median, has_missing_column, centre=centre, divisor=divisor)
+
+
+def _scaling(values: np.ndarray, scale: str | None) -> tuple[float, float]:
+    """Centre and divisor of numbers, none of which is missing."""
+    if scale is None:
+        return 0.0, 1.0
+    # in units of the largest, squares and differences do not overflow
+    unit = float(np.abs(values).max()) or 1.0
+    of_unit = values / unit
+    if scale == "standard":
+        centre, divisor = float(of_unit.mean()), float(of_unit.std())
+    else:
+        centre, divisor = float(of_unit.min()), float(of_unit.max() - of_unit.min())
+    # a smaller one is rounding error of a constant
+    varies = divisor > 10 * np.finfo(np.float64).eps and unit * divisor >= np.finfo(np.float64).tiny
+    return (unit * centre, min(unit * divisor, np.finfo(np.float64).max)) if varies else (unit * centre, 1.0)
 
 
 def _learn_texts(column: TextColumn, max_categories: int) -> ColumnEncoding:
@@ -107,7 +128,8 @@ def encode(
     if encoding.kind == NUMBER:
         values = _as_numbers(name, column, place)
         missing = np.isnan(values)
-        slots = [Slot(start, np.where(missing, encoding.median, values))]
+        filled = np.where(missing, encoding.median, values)
+        slots = [Slot(start, filled / encoding.divisor - encoding.centre / encoding.divisor)]
         if encoding.has_missing_column:
             slots.append(Slot(start + 1, missing.astype(np.float64)))
         return slots, None

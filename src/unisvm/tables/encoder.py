@@ -11,10 +11,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unisvm._checks import check_positive_integer, is_number
+from unisvm._checks import check_positive_integer, is_number, one_of
 from unisvm._validation import unchanged_on_failure
 from unisvm._warnings import FitWarning, warn_caller
 from unisvm.distributed.collections import is_dask
+from unisvm.scaling import SCALES
 from unisvm.tables import encoder_state
 from unisvm.tables.column_encoding import DROPPED, NUMBER, ColumnEncoding, Slot, Unseen, encode, learn
 from unisvm.tables.columns import Columns, array_columns, is_named, named_columns
@@ -43,6 +44,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     max_categories : int, default=1000
         A column of more distinct texts is left out with a warning. So is one of more than 20 in which more than half
         of the texts are distinct, such as names, identifiers and dates.
+    scale : {"standard", "minmax"} or None, default=None
+        Bring columns of numbers to mean 0 and variance 1, or to the range from 0 to 1, by the entries of training.
+        Columns of zeros and ones stay as they are: two rows of other categories are as far apart then as rows of a
+        scaled column of numbers are on average.
     indicator_share : float, default=0.05
         In (0, 1], or inf for no columns that say where numbers are missing.
     sparse_output : bool or "auto", default="auto"
@@ -74,8 +79,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self, *, max_categories: int = 1000, indicator_share: float = 0.05, sparse_output: bool | str = "auto"
+        self,
+        *,
+        scale: str | None = None,
+        max_categories: int = 1000,
+        indicator_share: float = 0.05,
+        sparse_output: bool | str = "auto",
     ):
+        self.scale = scale
         self.max_categories = max_categories
         self.indicator_share = indicator_share
         self.sparse_output = sparse_output
@@ -93,7 +104,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         with unchanged_on_failure(self):
             columns = self._columns(X, is_fit=True)
             encodings = [
-                learn(columns.get(j), self.max_categories, self.indicator_share) for j in range(len(columns.names))
+                learn(columns.get(j), self.max_categories, self.indicator_share, self.scale)
+                for j in range(len(columns.names))
             ]
             _tell_dropped(columns.names, encodings)
             self.encodings_, self.n_rows_ = encodings, columns.n_rows
@@ -192,6 +204,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
     def _check_parameters(self) -> None:
+        if self.scale is not None:
+            one_of("scale", self.scale, SCALES)
         check_positive_integer("max_categories", self.max_categories)
         share = self.indicator_share
         if share != np.inf and not (is_number(share) and 0 < share <= 1):

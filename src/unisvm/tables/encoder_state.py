@@ -30,6 +30,7 @@ def to_state(
     share = float(parameters["indicator_share"])
     return {
         "format": _FORMAT,
+        "scale": parameters["scale"],
         "max_categories": int(parameters["max_categories"]),
         # JSON has no infinity
         "indicator_share": share if np.isfinite(share) else None,
@@ -42,6 +43,8 @@ def to_state(
         "has_missing_column": np.array([encoding.has_missing_column for encoding in encodings]),
         "categories": [list(encoding.categories) for encoding in encodings],
         "reasons": [encoding.reason for encoding in encodings],
+        "centres": np.array([encoding.centre for encoding in encodings]),
+        "divisors": np.array([encoding.divisor for encoding in encodings]),
     }
 
 
@@ -57,20 +60,24 @@ def from_state(state: Any) -> State:
     n_missing = _array(entries, "n_missing", "iu", n_columns)
     medians = _array(entries, "medians", "f", n_columns)
     has_missing_column = _array(entries, "has_missing_column", "b", n_columns)
+    centres, divisors = (_array(entries, name, "f", n_columns) for name in ("centres", "divisors"))
     categories, reasons = entries["categories"], _texts(entries, "reasons")
     _check(isinstance(categories, list) and len(categories) == n_columns, "categories are not a list for each column")
     _check(len(reasons) == n_columns, "reasons are not one for each column")
-    _check(bool(np.isfinite(medians).all()), "medians are not finite")
+    for name, numbers in (("medians", medians), ("centres", centres), ("divisors", divisors)):
+        _check(bool(np.isfinite(numbers).all()), f"{name} are not finite")
+    _check(bool((divisors > 0).all()), "divisors are not positive")
     _check(bool(((n_missing >= 0) & (n_missing <= n_rows)).all()), "n_missing is not between 0 and n_rows")
     encodings = [
         _encoding(
             kinds[j], int(n_missing[j]), float(medians[j]), bool(has_missing_column[j]), categories[j], reasons[j]
-        )
+        )._replace(centre=float(centres[j]), divisor=float(divisors[j]))
         for j in range(n_columns)
     ]
     _check(any(encoding.kind != DROPPED for encoding in encodings), "all columns are dropped")
     share = entries["indicator_share"]
     parameters = {
+        "scale": entries["scale"],
         "max_categories": entries["max_categories"],
         "indicator_share": np.inf if share is None else share,
         "sparse_output": entries["sparse_output"],
@@ -80,11 +87,14 @@ def from_state(state: Any) -> State:
 
 def _check_entries(state: Any) -> dict[str, Any]:
     """The state, with the parameters checked, and none of its entries missing or more."""
-    expected = to_state({"max_categories": 1, "indicator_share": 1, "sparse_output": "auto"}, None, 1, []).keys()
+    expected = to_state(
+        {"scale": None, "max_categories": 1, "indicator_share": 1, "sparse_output": "auto"}, None, 1, []
+    ).keys()
     _check(isinstance(state, dict), "it is no dictionary")
     _check(state.keys() == expected, f"its entries are not {', '.join(expected)}")
     _check(is_integer(state["format"]) and state["format"] == _FORMAT, f"its format is not {_FORMAT}")
     most, share, sparse_output = state["max_categories"], state["indicator_share"], state["sparse_output"]
+    _check(state["scale"] is None or state["scale"] in ("standard", "minmax"), "scale is not standard, minmax or null")
     _check(is_integer(most) and most >= 1, "max_categories is no positive integer")
     _check(share is None or (is_number(share) and 0 < share <= 1), "indicator_share is not in (0, 1]")
     is_known = isinstance(sparse_output, bool) or (isinstance(sparse_output, str) and sparse_output == "auto")

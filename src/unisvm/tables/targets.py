@@ -45,7 +45,7 @@ def split_target(table: Table, target: str | int | None = None, *, missing: str 
     (['size'], array(['red', 'blue'], dtype='<U4'))
     """
     one_of("value of missing", missing, ("error", "drop"))
-    name = _target_name(table, target)
+    name = target_name(table, target)
     column = table[name]
     is_missing = np.array([entry is None for entry in column]) if column.dtype == object else np.isnan(column)
     if is_missing.all():
@@ -65,20 +65,23 @@ def split_target(table: Table, target: str | int | None = None, *, missing: str 
     return rest, _target(table, name, column)
 
 
-def _target_name(table: Table, target: str | int | None) -> str:
+def usual_target(names: list[str]) -> str | None:
+    """The one name that a target usually has; None if none has it, or several."""
+    found = [name for name in names if name.lower() in USUAL_NAMES]
+    return found[0] if len(found) == 1 else None
+
+
+def target_name(table: Table, target: str | int | None) -> str:
     """The name of the target's column."""
     names = table.names
     if target is None:
-        found = [name for name in names if name.lower() in USUAL_NAMES]
-        if len(found) == 1:
-            return found[0]
-        reason = (
-            f"has {len(found)} columns named like one" if found else "has no column named target, label, class or y"
-        )
+        found = usual_target(names)
+        if found is not None:
+            return found
         ways = "its name" if table.has_header else "its number"
         raise ValueError(
-            f"Say which column is the target, by {ways}, 'first' or 'last': {table.source} {reason}. Its columns are "
-            f"{_list(names)}."
+            f"Say which column is the target, by {ways}, 'first' or 'last': {table.source} has not one column named "
+            f"target, label, class or y. Its columns are {_list(names)}."
         )
     if isinstance(target, str) and target in names:
         return target

@@ -1,0 +1,5 @@
+"""The command line: `unisvm train`, `predict`, `cv`, `losses`, `info`, `convert` and `demo`."""
+
+from unisvm.cli.entry import main
+
+__all__ = ["main"]

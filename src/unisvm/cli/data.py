@@ -1,0 +1,188 @@
+"""Training data from a source: rows, targets and weights, whatever file they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from unisvm.cli.sources import Source
+from unisvm.io import files
+from unisvm.io.npz import read_npz
+from unisvm.io.parquet_table import column_names, holds_only_numbers
+from unisvm.io.parquet_table import read_table as read_parquet_table
+from unisvm.losses.base import CLASSIFICATION
+from unisvm.rows.mapped import StoredRows
+from unisvm.tables import Table, guess_task, read_table, split_target, target_name, usual_target
+
+#: kinds of files that hold a matrix of numbers; the others hold tables
+MATRICES = ("libsvm", "npz", "npy")
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How text is read as a table, and which of its columns mean what.
+
+    Attributes
+    ----------
+    target : str or None
+        Column of the targets, or the path of a .npy file of them.
+    weights : str or None
+        Column of the weights.
+    header : bool or None
+        Whether the first line has the names of the columns; found out when None.
+    delimiter : str or None
+        Found out when None.
+    text : sequence of str
+        Columns that are text whatever they hold.
+    drop_unlabelled : bool
+        Whether rows without a target are left out.
+    """
+
+    target: str | None = None
+    weights: str | None = None
+    header: bool | None = None
+    delimiter: str | None = None
+    text: Sequence[str] = ()
+    drop_unlabelled: bool = False
+
+
+@dataclass
+class Data:
+    """Rows with what is known of them.
+
+    Attributes
+    ----------
+    source : Source
+    X : ndarray, CSR matrix, StoredRows or Table
+    y : ndarray or None
+    weights : ndarray or None
+    target : str or None
+        Name of the targets' column.
+    """
+
+    source: Source
+    X: Any
+    y: Any = None
+    weights: np.ndarray | None = None
+    target: str | None = None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the columns have to be encoded as numbers."""
+        return isinstance(self.X, Table)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether most entries are zeros that are not stored."""
+        return sparse.issparse(self.X) or (isinstance(self.X, StoredRows) and sparse.issparse(self.X[:1]))
+
+    @property
+    def n_rows(self) -> int:
+        return self.X.n_rows if isinstance(self.X, Table) else self.X.shape[0]
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.X.names) if isinstance(self.X, Table) else self.X.shape[1]
+
+    def take(self, rows: np.ndarray) -> Any:
+        """Some of the rows, in memory."""
+        return take_rows(self.X, rows)
+
+    def sample(self, n: int) -> np.ndarray:
+        """Indices of about `n` rows, evenly spaced, or of all."""
+        return np.unique(np.linspace(0, self.n_rows - 1, min(n, self.n_rows)).astype(int))
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Rows of X by their indices, in memory."""
+    return X.take_rows(rows) if isinstance(X, Table) else X[rows]
+
+
+def read_training_data(source: Source, options: TableOptions, scratch_dir: str | None = None) -> Data:
+    """Rows with targets, and weights if a column of these is named."""
+    kind = source.format
+    if kind in MATRICES or (kind == "parquet" and _is_matrix(source, options.target)):
+        data = read_matrix(source, options, scratch_dir)
+    else:
+        data = _read_table(source, options)
+    if data.y is None:
+        raise ValueError(f"{source.name} has no targets: name their column by --target, or give a file that has them.")
+    return data
+
+
+def _is_matrix(source: Source, target: str | None) -> bool:
+    """Whether a Parquet file holds only numbers beside its target."""
+    return holds_only_numbers(source.path, target or usual_target(column_names(source.path)))
+
+
+def read_rows(source: Source, options: TableOptions) -> Table:
+    """The table of a source of any kind but matrices, with all of its columns."""
+    if source.format == "parquet":
+        return read_parquet_table(source.path, source.name)
+    delimiter = options.delimiter or ("\t" if source.format == "tsv" else "auto")
+    header: bool | str = "auto" if options.header is None else options.header
+    return read_table(source.path, header=header, delimiter=delimiter, name=source.name, text=options.text)
+
+
+def read_matrix(source: Source, options: TableOptions, scratch_dir: str | None) -> Data:
+    if source.format == "parquet":
+        names = column_names(source.path)
+        target = options.target or usual_target(names)
+        if target is None:
+            raise ValueError(
+                f"Say which column of {source.name} is the target, by --target: it has {', '.join(names[:20])}."
+            )
+        X, y, weights = files.open_rows(source.path, target, options.weights, scratch_dir=scratch_dir)
+        return Data(source, X, whole_numbers(y), weights, target)
+    if source.format == "npz":
+        X, y = read_npz(source.path)
+    else:
+        X, y, _ = files.open_rows(source.path, scratch_dir=scratch_dir)
+    if options.target is not None:
+        y = files.open_beside("--target", options.target)
+    return Data(source, X, whole_numbers(y), files.open_beside("--weights", options.weights))
+
+
+def _read_table(source: Source, options: TableOptions) -> Data:
+    table = read_rows(source, options)
+    weights = None
+    if options.weights is not None:
+        weights = table[options.weights]
+        if weights.dtype == object:
+            raise ValueError(f"The column {options.weights!r} of {source.name} must hold weights, but it holds text.")
+        table = table.without([options.weights])
+    target = target_name(table, options.target)
+    if options.drop_unlabelled:
+        column = table[target]
+        is_there = np.array([entry is not None for entry in column]) if column.dtype == object else ~np.isnan(column)
+        table, weights = table.take_rows(is_there), None if weights is None else weights[is_there]
+    rest, y = split_target(table, target)
+    return Data(source, rest, y, weights, target)
+
+
+def whole_numbers(y: Any) -> Any:
+    """Targets as integers, if they are whole: labels read as they were written then."""
+    if not isinstance(y, np.ndarray) or y.dtype.kind != "f" or not np.isfinite(y).all():
+        return y
+    return y.astype(np.int64) if (np.abs(y) < 2**53).all() and (y == np.rint(y)).all() else y
+
+
+def task_of(data: Data, asked: str | None) -> str:
+    """The task that was asked for, or the one that the targets look like."""
+    return asked or guess_task(data.y)
+
+
+def check_labels(data: Data, task: str) -> None:
+    """Raise when the targets cannot be those of the task."""
+    if task == CLASSIFICATION and len(np.unique(data.y)) < 2:
+        raise ValueError(
+            f"All rows of {data.source.name} have the label {data.y[0]!r}: a classifier needs two classes."
+        )
+    if task != CLASSIFICATION and np.asarray(data.y).dtype.kind in "OUS":
+        raise ValueError(
+            f"The targets of {data.source.name} are text, such as {data.y[0]!r}: use --task classification."
+        )

@@ -1,0 +1,5 @@
+"""`unisvm demo`."""
+
+
+def run(picture, messages) -> None:
+    raise NotImplementedError

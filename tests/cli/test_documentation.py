@@ -1,0 +1,26 @@
+"""The commands of the page on the command line run."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"<!-- run: (.*?) -->\n```sh\n(.*?)```", PAGE, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize(("files", "commands"), EXAMPLES, ids=[files for files, _ in EXAMPLES])
+def test_examples_run(unisvm, people, libsvm_files, files, commands):
+    assert set(files.split()) <= {*people, *libsvm_files}
+    for command in commands.splitlines():
+        program, *arguments = shlex.split(command)
+        assert program == "unisvm"
+        unisvm(*arguments)
+
+
+def test_every_option_of_the_page_is_one(unisvm):
+    known = "".join(unisvm(command, "--help").out for command in ("train", "predict", "cv", "losses", "convert"))
+    named = set(re.findall(r"`(--[a-z-]+)", PAGE)) - {"--help", "--install-completion"}
+    assert named
+    assert {option for option in named if option not in known} == set()

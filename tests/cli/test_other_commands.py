@@ -1,0 +1,94 @@
+"""Losses, info, convert, demo, help and completion."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_svmlight_file
+
+from unisvm import __version__, losses
+
+
+def test_losses_are_listed_with_their_parameters(unisvm):
+    ended = unisvm("losses", "--task", "regression")
+    assert [line.split()[0] for line in ended.out.splitlines()[1:-2]] == losses.names("regression")
+    assert "delta=1" in ended.out or "delta=" in ended.out
+    found = json.loads(unisvm("losses", "--json").out)["losses"]
+    assert {entry["name"] for entry in found} == set(losses.names())
+
+
+def test_info_says_what_is_in_a_model(unisvm, people):
+    unisvm("train", "-q", "--target", "income", people[0], "m")
+    ended = unisvm("info", "m")
+    for text in ("high, low", "feng", __version__, "income"):
+        assert text in ended.out, ended.out
+    assert json.loads(unisvm("info", "--json", "m").out)["extra"]["target"] == "income"
+
+
+def test_libsvm_text_becomes_a_table_and_comes_back(unisvm, tmp_path, libsvm_files):
+    for form in ("rows.csv", "rows.parquet", "rows.npz", "rows.tsv.gz"):
+        unisvm("convert", libsvm_files[0], form)
+        unisvm("convert", form, "again.svm")
+        X, y = load_svmlight_file(str(tmp_path / "again.svm"))
+        expected, labels = load_svmlight_file(str(tmp_path / libsvm_files[0]))
+        np.testing.assert_allclose(X.toarray(), expected.toarray())
+        np.testing.assert_array_equal(y, labels)
+
+
+def test_tables_keep_their_names_and_texts(unisvm, tmp_path, people):
+    unisvm("convert", people[0], "people.parquet")
+    frame, expected = pd.read_parquet(tmp_path / "people.parquet"), pd.read_csv(tmp_path / people[0])
+    assert list(frame) == list(expected)
+    assert frame["city"].tolist() == expected["city"].tolist()
+    np.testing.assert_array_equal(frame["age"], expected["age"])
+
+
+def test_text_has_no_place_in_numbers(unisvm, tmp_path, people):
+    ended = unisvm("convert", "--target", "income", people[0], "rows.svm", code=1)
+    assert "'job'" in ended.err
+    assert not (tmp_path / "rows.svm").exists()
+    assert "the ending must be one of" in unisvm("convert", people[0], "rows.xls", code=1).err
+
+
+def test_a_model_becomes_onnx(unisvm, tmp_path, libsvm_files):
+    runtime = pytest.importorskip("onnxruntime")
+    unisvm("train", "-q", libsvm_files[0], "m")
+    unisvm("convert", "m", "m.onnx")
+    session = runtime.InferenceSession(str(tmp_path / "m.onnx"))
+    X, _ = load_svmlight_file(str(tmp_path / libsvm_files[1]), n_features=30)
+    unisvm("predict", "-q", "--to", "npy", libsvm_files[1], "m", "out.npy")
+    found = session.run(["label"], {session.get_inputs()[0].name: X.toarray()})[0]
+    np.testing.assert_array_equal(found, np.load(tmp_path / "out.npy"))
+
+
+@pytest.mark.parametrize("command", ["train", "predict", "cv", "losses", "info", "convert", "demo"])
+def test_every_command_has_help_with_an_example(unisvm, command):
+    for word in ("--help", "-h"):
+        assert f"Example: unisvm {command}" in unisvm(command, word).out
+
+
+def test_the_version_is_printed(unisvm):
+    assert unisvm("--version").out == f"unisvm {__version__}\n"
+
+
+def test_the_program_says_what_it_can_do(unisvm):
+    ended = unisvm("--help")
+    for command in ("train", "predict", "cv", "losses", "info", "convert", "demo"):
+        assert command in ended.out
+
+
+def test_losses_are_completed_in_a_shell(unisvm):
+    environment = {"_UNISVM_COMPLETE": "complete_bash", "COMP_WORDS": "unisvm train --loss trunc", "COMP_CWORD": "3"}
+    import os
+
+    ended = unisvm(env=os.environ | environment)
+    assert "truncated_least_squares" in ended.out
+
+
+def test_the_demo_fits_a_terminal_of_80_columns(unisvm):
+    import os
+
+    ended = unisvm("demo", env=os.environ | {"COLUMNS": "80"})
+    assert "SVC (LIBSVM)" in ended.out
+    assert max(map(len, ended.out.splitlines())) <= 80

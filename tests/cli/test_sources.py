@@ -1,0 +1,136 @@
+"""Files of every kind, packed or not, and standard input."""
+
+import bz2
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+
+from unisvm import UniSVMClassifier
+from unisvm.cli.sources import format_of, open_source
+
+
+@pytest.fixture
+def expected(cancer):
+    X, y = cancer
+    return UniSVMClassifier(scale="standard", random_state=0).fit(X[:400], y[:400]).predict(X[400:])
+
+
+def predicted(unisvm, tmp_path, train, test, *options):
+    unisvm("train", "-q", *options, train, "m")
+    unisvm("predict", "-q", "--to", "npy", *options[:0], test, "m", "out.npy")
+    return np.load(tmp_path / "out.npy")
+
+
+def test_npz_with_rows_and_targets(unisvm, tmp_path, cancer, expected):
+    X, y = cancer
+    np.savez(tmp_path / "train.npz", X=X[:400], y=y[:400])
+    np.savez(tmp_path / "test.npz", X=X[400:])
+    np.testing.assert_array_equal(predicted(unisvm, tmp_path, "train.npz", "test.npz"), expected)
+
+
+def test_npy_with_targets_in_a_file_of_their_own(unisvm, tmp_path, cancer, expected):
+    X, y = cancer
+    np.save(tmp_path / "train.npy", X[:400])
+    np.save(tmp_path / "y.npy", y[:400])
+    np.save(tmp_path / "test.npy", X[400:])
+    found = predicted(unisvm, tmp_path, "train.npy", "test.npy", "--target", str(tmp_path / "y.npy"))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_parquet_of_numbers_is_read_by_blocks(unisvm, tmp_path, cancer, expected):
+    X, y = cancer
+    frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(30)]).assign(label=y)
+    frame[:400].to_parquet(tmp_path / "train.parquet")
+    frame[400:].to_parquet(tmp_path / "test.parquet")
+    found = predicted(unisvm, tmp_path, "train.parquet", "test.parquet")
+    np.testing.assert_array_equal(found, expected)
+    frame[400:].drop(columns="label").iloc[:, ::-1].to_csv(tmp_path / "test.csv", index=False)
+    unisvm("predict", "-q", "--to", "npy", "test.csv", "m", "out.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress], ids=["gz", "bz2"])
+def test_packed_text_and_packed_standard_input(unisvm, tmp_path, libsvm_files, pack):
+    train, test = libsvm_files
+    unisvm("train", "-q", train, "m")
+    unisvm("predict", "-q", test, "m", "expected")
+    packed = pack((tmp_path / train).read_bytes())
+    ending = {gzip.compress: ".gz", bz2.compress: ".bz2"}[pack]
+    (tmp_path / f"train{ending}").write_bytes(packed)
+    unisvm("train", "-q", f"train{ending}", "packed")
+    unisvm("train", "-q", "-", "piped", stdin=packed)
+    for model in ("packed", "piped"):
+        ended = unisvm("predict", "-q", "-", model, stdin=(tmp_path / test).read_bytes())
+        assert ended.out == (tmp_path / "expected").read_text()
+
+
+def test_standard_input_needs_the_name_of_the_model(unisvm):
+    assert "Give the name of the model" in unisvm("train", "-", code=1, stdin=b"1 1:2\n").err
+
+
+def test_output_is_packed_by_its_name(unisvm, tmp_path, libsvm_files):
+    train, test = libsvm_files
+    unisvm("train", "-q", train, "m")
+    unisvm("predict", "-q", test, "m", "out")
+    unisvm("predict", "-q", test, "m", "out.gz")
+    assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == (tmp_path / "out").read_bytes()
+
+
+def test_a_matrix_goes_to_a_model_of_a_table(unisvm, tmp_path, cancer):
+    X, y = cancer
+    names = [f"c{i}" for i in range(30)]
+    pd.DataFrame(X[:400], columns=names).assign(label=y[:400]).to_csv(tmp_path / "train.csv", index=False)
+    pd.DataFrame(X[400:], columns=names).to_csv(tmp_path / "test.csv", index=False)
+    np.savez(tmp_path / "test.npz", X=X[400:])
+    dump_svmlight_file(X[400:], y[400:], str(tmp_path / "test.svm"), zero_based=False)
+    unisvm("train", "-q", "train.csv", "m")
+    for name in ("test.csv", "test.npz", "test.svm"):
+        unisvm("predict", "-q", "--to", "npy", name, "m", f"{name}.npy")
+    expected = np.load(tmp_path / "test.csv.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "test.npz.npy"), expected)
+    np.testing.assert_array_equal(np.load(tmp_path / "test.svm.npy"), expected)
+    np.savez(tmp_path / "narrow.npz", X=X[:, :7])
+    assert "has 7 columns" in unisvm("predict", "narrow.npz", "m", "out", code=1).err
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (b"1 1:0.5 7:2\n-1 2:1\n", "libsvm"),
+        (b"+1 1:0.5\n-1\n", "libsvm"),
+        (b"# a comment\n1 1:0.5 # another\n", "libsvm"),
+        (b"3 qid:1 1:0.5\n", "libsvm"),
+        (b"1:30,clerk,2\n1:45,clerk,3\n", "csv"),
+        (b"a b c\n1 2 3\n", "csv"),
+        (b"a,b\n1,2\n", "csv"),
+        (b"", "csv"),
+        (b"1 1:0.5 " * 20_000, "libsvm"),
+    ],
+)
+def test_the_kind_of_text_is_found_out(tmp_path, text, kind):
+    (tmp_path / "data").write_bytes(text)
+    (tmp_path / "data.gz").write_bytes(gzip.compress(text))
+    assert format_of(tmp_path / "data") == format_of(tmp_path / "data.gz") == kind
+
+
+def test_the_kind_that_is_asked_for_goes_first(tmp_path):
+    (tmp_path / "data.csv").write_text("1 1:2\n")
+    with open_source(str(tmp_path / "data.csv"), "libsvm") as source:
+        assert source.format == "libsvm"
+    with pytest.raises(ValueError, match="Unknown format"), open_source(str(tmp_path / "data.csv"), "arff"):
+        pass
+
+
+def test_sparse_npz(unisvm, tmp_path, cancer):
+    X, y = cancer
+    sparse_rows = sparse.csr_array(np.where(X > 0.5, X, 0))
+    sparse.save_npz(tmp_path / "rows.npz", sparse_rows)
+    np.save(tmp_path / "y.npy", y)
+    unisvm("train", "-q", "--target", str(tmp_path / "y.npy"), "rows.npz", "m")
+    unisvm("predict", "-q", "--to", "npy", "rows.npz", "m", "out.npy")
+    expected = UniSVMClassifier(scale="minmax", random_state=0).fit(sparse_rows, y).predict(sparse_rows)
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
