@@ -63,7 +63,7 @@ def compare(task, part: Part, rounds: int, chosen: dict) -> str:
             part.use(bool(wanted))
             model = SYSTEMS["unisvm"].make(task, len(y), n_jobs=n_jobs, **chosen)
             fit = seconds(model.fit, X, y)
-            sweep = np.median(np.diff(model.history_["seconds"]))
+            sweep = np.median(np.diff(model.history_["seconds"]) / np.diff(model.history_["n_sweeps"]))
             times[wanted, :, k] = fit, sweep, seconds(model.predict, X_test)
             said[wanted] = f"{score(task, model, X_test, y_test)} after {np.max(model.n_sweeps_)} sweeps"
     part.use(True)

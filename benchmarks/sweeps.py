@@ -73,7 +73,8 @@ def compare(problem: Problem, loss, seed: int) -> tuple[int, int | None, float]:
     goal = reference.objective_ * (1 + 1e-6)
     reached = np.flatnonzero(np.asarray(ours.history_["objective"]) <= goal)
     # the first entry is the start, as Algorithm 1's first iteration is; neither counts the sweep that found it
-    sweeps = int(reached[0]) + 1 if len(reached) else None
+    n_sweeps = ours.history_["n_sweeps"]
+    sweeps = n_sweeps[reached[0]] - n_sweeps[0] + 1 if len(reached) else None
     return reference.n_iter_, sweeps, (ours.objective_ - reference.objective_) / reference.objective_
 
 

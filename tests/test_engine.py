@@ -292,9 +292,9 @@ def test_a_fit_that_was_broken_off_resumes():
         pass
 
     class Breaking(Noting):
-        def iteration(self, history, state):
-            super().iteration(history, state)
-            if len(history) == 3:
+        def iteration(self, reached, **options):
+            super().iteration(reached, **options)
+            if len(reached.history) == 3:
                 raise Broken
 
     with pytest.raises(Broken):

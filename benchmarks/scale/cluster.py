@@ -69,12 +69,13 @@ def fit(folder: Path, where: str, rank: int, dtype: str, chunk: int) -> None:
     test = np.load(folder / "X_test.npy").astype(dtype)
     np.save(folder / f"decision_{where}.npy", model.decision_function(test))
     n_blocks = -(-n_rows // chunk)
+    sweeps = np.diff(model.history_["seconds"]) / np.diff(model.history_["n_sweeps"])
     print(
         json.dumps(
             {
                 "seconds": seconds,
                 "sweeps": int(model.n_sweeps_),
-                "seconds_a_sweep": float(np.median(np.diff(model.history_["seconds"]))),
+                "seconds_a_sweep": float(np.median(sweeps)),
                 "objective": float(model.objective_),
                 "accuracy": 100 * model.score(test, np.load(folder / "y_test.npy")),
                 "blocks": n_blocks,

@@ -60,7 +60,7 @@ def fit(folder: Path, rank: int, gamma: float, limit: str | None) -> None:
     model.predict(X, out=labels)
     seconds_to_predict = perf_counter() - started
     test = np.load(folder / "X_test.npy")
-    sweeps = np.diff(model.history_["seconds"])
+    sweeps = np.diff(model.history_["seconds"]) / np.diff(model.history_["n_sweeps"])
     np.save(folder / f"decision_{'disk' if limit else 'memory'}.npy", model.decision_function(test))
     print(
         json.dumps(

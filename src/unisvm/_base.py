@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,14 +26,13 @@ from unisvm._validation import (
     unchanged_on_failure,
 )
 from unisvm._version import __version__
-from unisvm._warnings import warn_caller
 from unisvm.bases import Basis
 from unisvm.checkpoint import check_folder, fingerprint, open_stages
 from unisvm.class_pairs import order_by_class
 from unisvm.distributed import fit as dask_fit
 from unisvm.distributed.collections import is_dask
 from unisvm.engine import FitSettings, Fitted
-from unisvm.fit_checks import warn_if_doubtful
+from unisvm.fit_checks import warn_if_doubtful, warn_unless_converged
 from unisvm.kernel_expansion import KernelExpansion, Postprocess, identity
 from unisvm.kernels.base import as_rows
 from unisvm.losses.base import CLASSIFICATION, Loss
@@ -44,10 +42,10 @@ from unisvm.memory_budget import MemoryBudget
 from unisvm.nystrom.landmarks import check_rule
 from unisvm.parallel import blas_threads, count_threads
 from unisvm.progress import Report, StageRunner
-from unisvm.rows import MemoryRows
+from unisvm.progress.callbacks import CallbackListener, CallbackSupportMixin, callbacks_of
+from unisvm.rows import MemoryRows, RowStore
 from unisvm.rows.mapped import StoredRows
 from unisvm.scaling import SCALES
-from unisvm.solvers import Result, StopReason
 from unisvm.targets import Attributes, TargetEncoder, TargetUnits
 
 # Parameters that another run may have otherwise and still resume: they change no more of a model than its rounding.
@@ -119,7 +117,7 @@ class KernelEstimator(ParameterEstimator):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class FitParameters(ParameterEstimator):
+class FitParameters(CallbackSupportMixin, ParameterEstimator):
     """Parameters that plain and searching estimators share; `UniSVMClassifier` describes them."""
 
     scale: str | None = None
@@ -238,7 +236,14 @@ def describe_estimator(estimator: BaseEstimator, **others) -> dict[str, str]:
 # ------------------------------------------------------------------ fit
 
 
-def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelExpansion | None = None) -> BaseUniSVM:
+def fit_estimator(
+    estimator: BaseUniSVM,
+    X,
+    y,
+    sample_weight=None,
+    init: KernelExpansion | None = None,
+    outer: Report | None = None,
+) -> BaseUniSVM:
     """The estimator, fitted. If the fit fails, it is as before.
 
     NumPy's warnings are off: checks of the result say what overflowed.
@@ -250,48 +255,71 @@ def fit_estimator(estimator: BaseUniSVM, X, y, sample_weight=None, init: KernelE
         As given by the user.
     init : KernelExpansion, optional
         Functions in the units of y to start from; with ``warm_start``, those of the last fit.
+    outer : Report, optional
+        Of the search whose refit it is.
     """
-    with unchanged_on_failure(estimator), np.errstate(all="ignore"):
-        settings, encoder = read_settings(estimator), partial(target_encoder, estimator)
-        load: Callable[..., tuple[Any, TargetUnits, Attributes]] = _load
-        describe: Callable[[Any], dict[str, str]] = fingerprint.describe_store
-        if is_dask(X):
-            dask_fit.check_possible(estimator, settings)
-            load, describe = dask_fit.load, dask_fit.describe
-        rows, units, attributes = load(estimator, X, y, sample_weight, encoder, count_threads(estimator.n_jobs))
-        if init is None and estimator.warm_start:
-            init = _last_functions(estimator, rows.n_features, units.n_columns, attributes)
-        elif init is not None and len(init.dual_coef) != units.n_columns:
-            # it is of a sample that lacks a class
-            init = None
-
-        def identity() -> dict[str, str]:
-            start = () if init is None else (init.dual_coef, init.intercept, init.points, init.kernel)
-            return (
-                describe_estimator(estimator)
-                | describe(rows)
-                | {"the units of y": fingerprint.describe_together((units.offset, units.scale))}
-                | {"the function that it starts from": fingerprint.describe_together(start)}
-            )
-
-        report = Report(estimator.verbose)
-        with (
-            open_stages(estimator.checkpoint, identity, estimator.random_state) as stages,
-            blas_threads(rows.n_threads),
-        ):
-            runner = StageRunner(stages, report)
-            fitted = runner.stage(
-                "result",
-                lambda: engine.fit(rows, units, settings, runner, init),
-                lambda saved: Fitted.from_state(saved, rows, settings),
-                label="whole fit",
-            )
-    set_attributes(estimator, attributes | _fitted_attributes(fitted))
-    report.say(_certificate(fitted))
-    _warn_unless_converged(estimator, fitted.result)
+    with np.errstate(all="ignore"):
+        settings = read_settings(estimator)
+    report = Report(estimator.verbose) if outer is None else outer.within("refit")
+    tasks = callbacks_of(estimator, report, X, y, sample_weight, engine.count_stages(settings))
+    with report, tasks as called_back:
+        with unchanged_on_failure(estimator), np.errstate(all="ignore"):
+            rows, fitted, attributes = _fit(estimator, settings, report, called_back, X, y, sample_weight, init)
+        set_attributes(estimator, attributes)
+        report.say(_certificate(fitted))
+    warn_unless_converged(fitted, settings)
     with np.errstate(all="ignore"):
         warn_if_doubtful(rows, fitted, settings)
     return estimator
+
+
+def _fit(
+    estimator: BaseUniSVM,
+    settings: FitSettings,
+    report: Report,
+    called_back: CallbackListener | None,
+    X,
+    y,
+    sample_weight,
+    init: KernelExpansion | None,
+) -> tuple[RowStore, Fitted, Attributes]:
+    """The training rows, the outcome of the fit, and the fitted attributes of an estimator."""
+    encoder = partial(target_encoder, estimator)
+    load: Callable[..., tuple[Any, TargetUnits, Attributes]] = _load
+    describe: Callable[[Any], dict[str, str]] = fingerprint.describe_store
+    if is_dask(X):
+        dask_fit.check_possible(estimator, settings)
+        load, describe = dask_fit.load, dask_fit.describe
+    rows, units, of_targets = load(estimator, X, y, sample_weight, encoder, count_threads(estimator.n_jobs))
+    if init is None and estimator.warm_start:
+        init = _last_functions(estimator, rows.n_features, units.n_columns, of_targets)
+    elif init is not None and len(init.dual_coef) != units.n_columns:
+        # it is of a sample that lacks a class
+        init = None
+
+    def identity() -> dict[str, str]:
+        start = () if init is None else (init.dual_coef, init.intercept, init.points, init.kernel)
+        return (
+            describe_estimator(estimator)
+            | describe(rows)
+            | {"the units of y": fingerprint.describe_together((units.offset, units.scale))}
+            | {"the function that it starts from": fingerprint.describe_together(start)}
+        )
+
+    def attributes_of(fitted: Fitted) -> Attributes:
+        return of_targets | _fitted_attributes(fitted)
+
+    if called_back is not None:
+        called_back.attributes_of = attributes_of
+    with open_stages(estimator.checkpoint, identity, estimator.random_state) as stages, blas_threads(rows.n_threads):
+        runner = StageRunner(stages, report)
+        fitted = runner.stage(
+            "result",
+            lambda: engine.fit(rows, units, settings, runner, init),
+            lambda saved: Fitted.from_state(saved, rows, settings),
+            label="whole fit",
+        )
+    return rows, fitted, attributes_of(fitted)
 
 
 def _load(
@@ -366,6 +394,7 @@ def _fitted_attributes(fitted: Fitted) -> Attributes:
             "objective": list(map(per_column, result.history.objective)),
             "stationarity": list(map(per_column, result.history.stationarity)),
             "seconds": list(result.history.seconds),
+            "n_sweeps": list(result.history.n_sweeps),
         },
     }
 
@@ -376,24 +405,4 @@ def _certificate(fitted: Fitted) -> str:
         f"rank {sum(fitted.basis.feature_map.signature)}, trace left out {fitted.trace_error:.2e}; "
         f"{len(result.history)} iterations, objective {np.mean(result.objective):.8g}, "
         f"stationarity {np.max(result.stationarity):.2e}"
-    )
-
-
-def _warn_unless_converged(estimator: BaseUniSVM, result: Result) -> None:
-    """Warn, with advice, when the solver did not reach the tolerance."""
-    worst = result.stationarity.max()
-    if StopReason.MAX_ITER in result.reasons:
-        advice = "Raise max_iter, or raise tol, or lower C, or scale the columns of X."
-        if estimator.indefinite == "krein" and estimator.signature_[1]:
-            advice = "With indefinite='krein' the loss may have no minimum to come to: use 'flip', or raise max_iter."
-        why = f"after max_iter={estimator.max_iter} iterations "
-    elif StopReason.PRECISION in result.reasons and worst > estimator.tol:
-        single = estimator.dual_coef_.dtype == np.float32
-        advice = f"Scale the columns of X,{' or give it in float64,' if single else ''} or lower C, or raise tol."
-        why = "where no further decrease can be told from rounding error, "
-    else:
-        return
-    warn_caller(
-        f"The solver stopped {why}with stationarity {worst:.2g}, where tol={estimator.tol:g} was asked for. {advice}",
-        ConvergenceWarning,
     )

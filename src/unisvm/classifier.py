@@ -116,7 +116,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         Threads, at most one a processor: a larger number stands for all processors, as -1 does. None takes as many as
         NumPy's matrix products do.
     verbose : int, default=0
-        1 prints the stages of a fit, 2 each iteration.
+        1 prints the stages of a fit, and while it takes more than a few seconds how far it is; 2 each iteration, too.
     random_state : int, RandomState or None, default=None
         Chooses the landmarks.
 
@@ -149,10 +149,12 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     objective_, stationarity_ : float, or ndarray of shape (n_columns,)
         The final objective, and the decrease that one more step of the majoriser promises, relative to it.
     n_iter_ : int
+        Number of entries of `history_`.
     n_sweeps_ : int, or ndarray of shape (n_columns,)
         Number of sweeps over the training rows.
     history_ : dict of lists
-        ``objective``, ``stationarity`` and ``seconds``, one entry an iteration.
+        ``objective``, ``stationarity``, ``seconds`` and ``n_sweeps``, one entry an iteration: the first is where the
+        solver starts, each other one where it has moved. Sweeps in which it did not move have none.
     pairs_ : ndarray of int of shape (n_columns, 2) or None
         Indices in `classes_` of the two classes of each column, for classes fitted in pairs.
     multilabel_ : bool

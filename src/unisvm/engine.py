@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,17 +21,18 @@ from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels import Kernel
 from unisvm.leave_one_out import CChoice, choose_Cs, loo_bytes, read_distinct
 from unisvm.losses.base import Loss
-from unisvm.memory_budget import MemoryBudget, column_bytes, feature_bytes, readable
+from unisvm.memory_budget import MemoryBudget, column_bytes, feature_bytes
 from unisvm.nystrom.base import BaseFeatureMap
 from unisvm.nystrom.gram import Gram, is_subsample, read_sample, sample_size, second_moments
 from unisvm.nystrom.indefinite import krein_signs
 from unisvm.nystrom.landmarks import Landmarks, choose_landmarks
 from unisvm.objective import Objective
 from unisvm.preconditioner import Majoriser, MajoriserCoordinates, SpectralMajoriser, Spectrum
-from unisvm.progress import StageRunner
+from unisvm.progress import FeaturesBuilt, StageRunner
 from unisvm.rows import RowStore
 from unisvm.scaling import resolve_kernel
-from unisvm.solvers.base import Result, Solver, Start, minimise, trait
+from unisvm.solvers.base import Solver, Start, trait
+from unisvm.solvers.driver import Result, minimise
 from unisvm.solvers.subsample import solve_subsample
 from unisvm.targets import TargetUnits
 
@@ -156,6 +158,11 @@ def fit(
         lambda saved: Start.from_state(saved, loss.A),
     )
     gram = gram.without_sample()
+
+    def fitted(result: Result) -> Fitted:
+        functions = basis.expansion(*units.restore(*objective.to_dual(result.weights)))
+        return Fitted(basis, gram.trace_error, choice, functions, result)
+
     result = runner.run(
         "solver",
         lambda: minimise(
@@ -165,13 +172,18 @@ def fit(
             start,
             tol=settings.tol,
             max_iter=settings.max_iter,
-            callback=runner.iteration,
+            callback=partial(runner.iteration, fitted=fitted, tol=settings.tol, max_iter=settings.max_iter),
             state=runner.saved_iteration(),
         ),
     )
-    functions = basis.expansion(*units.restore(*objective.to_dual(result.weights)))
-    functions.check_finite()
-    return Fitted(basis, gram.trace_error, choice, functions, result)
+    outcome = fitted(result)
+    outcome.expansion.check_finite()
+    return outcome
+
+
+def count_stages(settings: FitSettings) -> int:
+    """Number of stages of a fit."""
+    return 6 if settings.C is not None else 7
 
 
 def regularisation(
@@ -242,9 +254,8 @@ def prepare(
     room = _room_for_features(rows, settings, made_of, reserved)
     features = runner.run("features", lambda: feature_map.build(rows, room))
     are_rows = basis.landmarks is None and rows.is_sparse
-    n_bytes = feature_bytes(rows.n_rows, feature_map.rank, rows.dtype)
-    size = "the sparse rows themselves," if are_rows else readable(n_bytes)
-    runner.report.say(f"  {size} {rows.location(features)}")
+    n_bytes = 0 if are_rows else feature_bytes(rows.n_rows, feature_map.rank, rows.dtype)
+    runner.report.emit(FeaturesBuilt, n_bytes=n_bytes, location=rows.location(features))
     gram = runner.stage(
         "gram",
         lambda: second_moments(

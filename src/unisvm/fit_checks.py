@@ -1,4 +1,4 @@
-"""Warnings of fits that cannot be good: by the columns of X, and by what the landmarks leave out of the kernel."""
+"""Warnings of fits that cannot be good: by the solver's end, the columns of X, and what landmarks leave out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from unisvm._warnings import FitWarning, warn_caller
@@ -13,6 +14,7 @@ from unisvm.engine import FitSettings, Fitted
 from unisvm.kernels import Kernel, Scaled
 from unisvm.nystrom.signed_map import SignedFeatureMap
 from unisvm.rows import RowStore
+from unisvm.solvers.driver import StopReason
 
 # a larger share of the trace that is left out is told of
 _MOST_LEFT_OUT = 0.1
@@ -31,6 +33,28 @@ _FEW_LANDMARKS, _SHARE_OF_AVAILABLE = 15, 0.05
 # or a hundred times as much where nearly all landmarks are there; a smaller share of k(x, x) is rounding error itself.
 # Prepared sets of the benchmarks have less left, or are in float32 and have more landmarks in float64.
 _N_LEFT_ROWS, _COUNTS, _COUNTS_OF_FEW, _NEARLY_ALL, _LEAST_LEFT = 200, 0.5, 100, 0.85, 5e-15
+
+
+def warn_unless_converged(fitted: Fitted, settings: FitSettings) -> None:
+    """Warn, with advice, when the solver did not reach the tolerance, unless a callback ended it."""
+    reasons, worst = fitted.result.reasons, fitted.result.stationarity.max()
+    if StopReason.CALLBACK in reasons:
+        return
+    if StopReason.MAX_ITER in reasons:
+        advice = "Raise max_iter, or raise tol, or lower C, or scale the columns of X."
+        if settings.indefinite == "krein" and fitted.basis.feature_map.signature[1]:
+            advice = "With indefinite='krein' the loss may have no minimum to come to: use 'flip', or raise max_iter."
+        why = f"after max_iter={settings.max_iter} iterations "
+    elif StopReason.PRECISION in reasons and worst > settings.tol:
+        single = fitted.expansion.dual_coef.dtype == np.float32
+        advice = f"Scale the columns of X,{' or give it in float64,' if single else ''} or lower C, or raise tol."
+        why = "where no further decrease can be told from rounding error, "
+    else:
+        return
+    warn_caller(
+        f"The solver stopped {why}with stationarity {worst:.2g}, where tol={settings.tol:g} was asked for. {advice}",
+        ConvergenceWarning,
+    )
 
 
 def warn_if_doubtful(rows: RowStore, fitted: Fitted, settings: FitSettings) -> None:

@@ -7,7 +7,8 @@ from numbers import Integral
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import make_blobs
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import polynomial_kernel
 
 from unisvm import UniSVMClassifier, UniSVMRegressor, losses, solvers
@@ -147,7 +148,7 @@ def test_certificate(fitted):
 
 def test_history(fitted):
     model, n_columns = fitted
-    assert set(model.history_) == {"objective", "stationarity", "seconds"}
+    assert set(model.history_) == {"objective", "stationarity", "seconds", "n_sweeps"}
     for entries in model.history_.values():
         assert isinstance(entries, list)
         assert len(entries) == model.n_iter_
@@ -159,6 +160,23 @@ def test_history(fitted):
     # rounding alone may lift it
     assert (np.diff(objective, axis=0) <= 1e-12 * objective[:-1]).all()
     assert (np.diff(model.history_["seconds"]) >= 0).all()
+    assert (np.diff(model.history_["n_sweeps"]) >= 1).all()
+    assert model.history_["n_sweeps"][-1] <= np.max(model.n_sweeps_)
+
+
+@pytest.mark.parametrize("loss", ["feng", "hinge", "logistic", "squared_hinge", "saturating"])
+@pytest.mark.parametrize("n_rows", [200, 2000])
+def test_every_entry_of_the_history_is_another_state(loss, n_rows):
+    # the first steps of some of these are too long, and are tried again
+    rows, labels = make_moons(n_rows, noise=0.2, random_state=0)
+    model = UniSVMClassifier(loss, rank=100, tol=1e-3, random_state=0).fit(rows, labels)
+    assert (np.diff(model.history_["objective"]) < 0).all()
+    assert model.history_["n_sweeps"][-1] - model.history_["n_sweeps"][0] >= model.n_iter_ - 1
+    for k in (1, 2, 5):
+        with pytest.warns(ConvergenceWarning):
+            stopped = UniSVMClassifier(loss, rank=100, tol=1e-3, random_state=0, max_iter=k).fit(rows, labels)
+        assert stopped.n_iter_ == k
+        assert stopped.objective_ == model.history_["objective"][k - 1]
 
 
 @pytest.mark.parametrize("loss", ["saturating", "truncated_squared_hinge", "hinge"])

@@ -12,7 +12,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, ShuffleSplit, Strat
 from unisvm import FitWarning, UniSVMClassifier, UniSVMClassifierCV, datasets, losses, model_selection
 from unisvm.memory_budget import MemoryBudget
 from unisvm.model_selection.axes import KernelChoice
-from unisvm.model_selection.base import fit_search
+from unisvm.model_selection.base import begin_search, fit_search
 from unisvm.model_selection.suspects import Cell, contradicted, look_wrong
 from unisvm.progress import Report
 
@@ -91,7 +91,8 @@ def test_labels_that_a_split_is_scored_on_have_no_part_in_it():
     cell = Cell(losses.get("squared_hinge"), np.array([0.3]), KernelChoice("rbf", 0.2))
 
     def doubted(labels):
-        job = fit_search(model, X, labels, None, {}).job
+        with begin_search(model, X, labels, None) as start:
+            job = fit_search(model, start, X, labels, None, {}).job
         return model_selection.suspects._doubted_by_split(job._replace(splits=splits), cell, labels, Report(0))
 
     splits = list(StratifiedKFold(4).split(X, WRONG))

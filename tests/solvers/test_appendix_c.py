@@ -16,7 +16,7 @@ from unisvm.objective import Objective
 from unisvm.preconditioner import Majoriser
 from unisvm.rows import MemoryRows
 from unisvm.solvers import DCA, Start, StopReason
-from unisvm.solvers.base import minimise
+from unisvm.solvers.driver import minimise
 
 GAMMA, LAMBDA, N_LANDMARKS = 0.05, 1e-3, 25
 LOSSES = {

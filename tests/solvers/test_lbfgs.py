@@ -11,7 +11,7 @@ from problems import Problem, learnable_targets, with_or_without_intercept
 from unisvm import UniSVMClassifier, UniSVMRegressor, losses
 from unisvm.preconditioner import Majoriser
 from unisvm.solvers import LBFGS, Start, StopReason
-from unisvm.solvers.base import minimise
+from unisvm.solvers.driver import minimise
 from unisvm.solvers.lbfgs import best_least_squares
 
 GAMMA = 0.05

@@ -7,7 +7,7 @@ from problems import Problem, with_or_without_intercept
 from unisvm import UniSVMClassifier, UniSVMRegressor
 from unisvm.nystrom import gram
 from unisvm.solvers import LBFGS, Start
-from unisvm.solvers.base import minimise
+from unisvm.solvers.driver import minimise
 from unisvm.solvers.lbfgs import best_least_squares
 from unisvm.solvers.subsample import solve_subsample
 

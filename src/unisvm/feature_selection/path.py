@@ -24,7 +24,7 @@ from unisvm.objective import Objective
 from unisvm.preconditioner import Spectrum
 from unisvm.rows import MemoryRows
 from unisvm.solvers import LBFGS, Result, Start, StopReason
-from unisvm.solvers.base import minimise
+from unisvm.solvers.driver import minimise
 from unisvm.sweep import decisions, residuals
 
 # The lowest strength of a path, as a share of that at which the first column comes in. Lower ones brought no further

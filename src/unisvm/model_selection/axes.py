@@ -10,7 +10,7 @@ import numpy as np
 
 from unisvm import kernels, losses
 from unisvm._base import ParameterEstimator
-from unisvm._checks import check_number, is_integer, one_of
+from unisvm._checks import check_number, is_integer, is_number, one_of
 from unisvm.losses.base import Loss
 
 # number of values of gamma by default, and the factor between two of them
@@ -41,6 +41,11 @@ class KernelChoice(NamedTuple):
 
     kernel: Any
     gamma: Any
+
+    @property
+    def name(self) -> str:
+        """The kernel and its gamma, for people."""
+        return f"{self.kernel}, gamma={self.gamma:.4g}" if is_number(self.gamma) else f"{self.kernel}"
 
 
 class Axes(NamedTuple):
@@ -144,6 +149,14 @@ def read_gammas(gammas: Any) -> list[Any] | int:
         else:
             check_number(f"gammas[{i}]", gamma, 0, np.inf)
     return entries
+
+
+def search_method(search: GridParameters) -> str:
+    """How the grid is searched: cells whose values the user gave are all tried, unless asked otherwise."""
+    if search.search != "auto":
+        return search.search
+    of_ours = is_integer(search.Cs) and (search.gammas is None or is_integer(search.gammas))
+    return "adaptive" if of_ours else "full"
 
 
 def _entries(name: str, given: Any) -> list[Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from numbers import Real
 from pathlib import Path
@@ -25,8 +26,15 @@ from unisvm._base import (
     set_attributes,
     target_encoder,
 )
-from unisvm._checks import is_integer, one_of
-from unisvm._validation import check_kernel_matrix, check_rows, check_rows_to_score, check_weights, is_precomputed
+from unisvm._checks import one_of
+from unisvm._validation import (
+    check_kernel_matrix,
+    check_rows,
+    check_rows_to_score,
+    check_weights,
+    is_precomputed,
+    unchanged_on_failure,
+)
 from unisvm.checkpoint import fingerprint, open_stages
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.fit import draw
@@ -43,6 +51,7 @@ from unisvm.model_selection.axes import (
     read_gammas,
     read_kernels,
     read_losses,
+    search_method,
 )
 from unisvm.model_selection.folds import SearchJob, Splits
 from unisvm.model_selection.scorers import make_scorer, route
@@ -51,6 +60,7 @@ from unisvm.model_selection.splits import read_splits
 from unisvm.model_selection.suspects import Cell, CleanRefit
 from unisvm.parallel import count_threads
 from unisvm.progress import Report
+from unisvm.progress.callbacks import CallbackListener, callbacks_of
 from unisvm.rows import MemoryRows
 from unisvm.scaling import read_scaling
 from unisvm.targets import Attributes
@@ -70,6 +80,14 @@ class SearchOutcome(NamedTuple):
     scores: Scores
     attributes: Attributes
     clean_refit: CleanRefit | None
+
+
+class SearchStart(NamedTuple):
+    """A search that has begun, with its callbacks if there are any."""
+
+    axes: Axes
+    report: Report
+    called_back: CallbackListener | None
 
 
 class BaseSearch(FitParameters, GridParameters):
@@ -275,25 +293,35 @@ def _kernel_choices(axes: Axes, job: SearchJob) -> list[KernelChoice]:
 # ------------------------------------------------------------------ search and refit
 
 
-def fit_search(search: BaseSearch, X, y, sample_weight, params: dict[str, Any]) -> SearchOutcome:
-    """The outcome of a search, refit included. The estimator is not changed but for what validation notes of X.
+@contextmanager
+def begin_search(search: BaseSearch, X, y, sample_weight) -> Iterator[SearchStart]:
+    """Context of a fit, in which the outcome is stored. If it fails, the estimator is as before."""
+    with np.errstate(all="ignore"):
+        axes = read_axes(search)
+        search._check_scoring(axes.losses)
+    with (
+        Report(search.verbose) as report,
+        callbacks_of(search, report, X, y, sample_weight) as called_back,
+        unchanged_on_failure(search),
+        np.errstate(all="ignore"),
+    ):
+        yield SearchStart(axes, report, called_back)
 
-    Call it in `unchanged_on_failure`, and store the outcome there.
-    """
-    axes, attributes = read_axes(search), Attributes()
-    search._check_scoring(axes.losses)
+
+def fit_search(search: BaseSearch, start: SearchStart, X, y, sample_weight, params: dict[str, Any]) -> SearchOutcome:
+    """The outcome of a search, refit included. The estimator is not changed but for what validation notes of X."""
+    axes, report, attributes = start.axes, start.report, Attributes()
     refit_rows, on_dask = (X, y, sample_weight), is_dask(X)
     if on_dask:
         attributes["searched_rows_"], X, y, weights = _draw(search, *refit_rows, params)
         sample_weight = None if sample_weight is None else weights
     job = plan(search, axes, X, y, sample_weight, params)
     choices = _kernel_choices(axes, job)
-    report = Report(search.verbose)
     with open_stages(search.checkpoint, partial(_identity, search, axes, choices, job), search.random_state) as stages:
         if stages.finished:
             report.say(f"resumes from the checkpoint after: {', '.join(stages.finished)}")
         job = job.seeded(stages.rng)
-        scores = search_grid(job, axes, choices, method=_method(search), report=report, stages=stages)
+        scores = search_grid(job, axes, choices, method=search_method(search), report=report, stages=stages)
     if scores.best is None:
         raise ValueError("No cell of the grid has a finite score: look at the scorer and at y.")
     warn_unfinished(search.max_iter, int(scores.unfinished.sum()), int(np.isfinite(scores.values).sum()))
@@ -306,20 +334,14 @@ def fit_search(search: BaseSearch, X, y, sample_weight, params: dict[str, Any]) 
         refit_rows = job.X, job.y, None if sample_weight is None else job.weights
         C, choice, loss = scores.best
         higher = np.unique(axes.Cs[axes.Cs >= axes.Cs[C]])
-        clean = search._refit_without_suspects(job, Cell(axes.losses[loss], higher, choices[choice]), scores, report)
+        cell = Cell(axes.losses[loss], higher, choices[choice])
+        clean = search._refit_without_suspects(job, cell, scores, report)
         if clean is not None:
             warn_suspects(clean.suspects, job.y)
-    best = _refit(search, *refit_rows, job, attributes, scores.function if clean is None else clean.function, clean)
+    function = scores.function if clean is None else clean.function
+    best = _refit(search, start, *refit_rows, job, attributes, function, clean)
     attributes |= {"best_estimator_": best, "refit_time_": perf_counter() - started, "n_iter_": best.n_iter_}
     return SearchOutcome(job, scores, attributes, clean)
-
-
-def _method(search: BaseSearch) -> str:
-    """How the grid is searched: cells whose values the user gave are all tried, unless asked otherwise."""
-    if search.search != "auto":
-        return search.search
-    of_ours = is_integer(search.Cs) and (search.gammas is None or is_integer(search.gammas))
-    return "adaptive" if of_ours else "full"
 
 
 def store_outcome(search: BaseSearch, attributes: Attributes) -> None:
@@ -375,6 +397,7 @@ def _search_attributes(job: SearchJob, axes: Axes, choices: list[KernelChoice], 
 
 def _refit(
     search: BaseSearch,
+    start: SearchStart,
     X,
     y,
     sample_weight,
@@ -395,4 +418,6 @@ def _refit(
         sample_weight = np.where(clean.suspects, 0, 1 if sample_weight is None else sample_weight)
     # a nonconvex loss starts from the mean of its splits' functions, to end at the stationary point that was scored
     init = None if settings.loss.is_convex or is_precomputed(best.kernel) else function
-    return fit_estimator(best, X, y, sample_weight, init).set_params(checkpoint=None)
+    with nullcontext() if start.called_back is None else start.called_back.refit(best):
+        fit_estimator(best, X, y, sample_weight, init, start.report)
+    return best.set_params(checkpoint=None)

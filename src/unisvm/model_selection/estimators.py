@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from unisvm._checks import one_of
-from unisvm._validation import check_rows_and_targets, unchanged_on_failure
+from unisvm._validation import check_rows_and_targets
 from unisvm.classifier import UniSVMClassifier
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.predictions import map_predictions
 from unisvm.losses.base import CLASSIFICATION, REGRESSION
-from unisvm.model_selection.base import BaseSearch, fit_search, store_outcome
+from unisvm.model_selection.base import BaseSearch, begin_search, fit_search, store_outcome
 from unisvm.model_selection.calibration import METHODS, Calibration
 from unisvm.model_selection.suspects import refit_without_suspects
 from unisvm.regressor import UniSVMRegressor
@@ -162,8 +162,8 @@ multi_class, tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_s
         self : UniSVMClassifierCV
         """
         one_of("calibration", self.calibration, METHODS)
-        with unchanged_on_failure(self), np.errstate(all="ignore"):
-            job, scores, attributes, clean = fit_search(self, X, y, sample_weight, params)
+        with begin_search(self, X, y, sample_weight) as start:
+            job, scores, attributes, clean = fit_search(self, start, X, y, sample_weight, params)
             classes, decision = job.target_attributes["classes_"], scores.decision if clean is None else clean.decision
             multilabel = job.y.ndim == 2
             positive = signs_of(job.y, classes, decision.dtype) > 0
@@ -332,8 +332,8 @@ refit_time_, n_iter_, searched_rows_
         -------
         self : UniSVMRegressorCV
         """
-        with unchanged_on_failure(self), np.errstate(all="ignore"):
-            job, scores, attributes, _ = fit_search(self, X, y, sample_weight, params)
+        with begin_search(self, X, y, sample_weight) as start:
+            job, scores, attributes, _ = fit_search(self, start, X, y, sample_weight, params)
             decision = scores.decision[:, 0] if job.y.ndim == 1 else scores.decision
             store_outcome(self, attributes | {"oof_decision_": decision})
         return self

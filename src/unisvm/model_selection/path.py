@@ -130,8 +130,8 @@ def _solve_path(search: BaseSearch, axes: Axes, job: SearchJob, choice: KernelCh
     validated = {
         name: getattr(search, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(search, name)
     }
-    with blas_threads(count_threads(job.template.n_jobs)):
-        for result in solve_kernel(job, folds, axes.losses, axes.Cs, choice, Report(search.verbose)):
+    with Report(search.verbose) as report, blas_threads(count_threads(job.template.n_jobs)):
+        for result in solve_kernel(job, folds, axes.losses, axes.Cs, choice, report):
             c, batch = result.C_index, result.batch
             scores[result.losses, c] = result.scores
             objective[result.losses, c] = batch.objective[:, result.place, 0]

@@ -20,6 +20,7 @@ from unisvm.model_selection.adaptive import suitable_Cs
 from unisvm.model_selection.axes import Axes, KernelChoice
 from unisvm.model_selection.folds import Folds, SearchJob, fold
 from unisvm.model_selection.held_out import CellResult, decision_bytes, max_cells, solve_kernel
+from unisvm.model_selection.round_report import RoundReport
 from unisvm.nystrom.gram import sample_size
 from unisvm.parallel import CancelToken, blas_threads, count_threads, run
 from unisvm.progress import Report
@@ -87,6 +88,11 @@ class Scores:
             if self._becomes_best((result.C_index, choice, j)):
                 self.decision = result.decision[:, position].copy()
                 self.function = result.mean_function(folds, position)
+
+    @property
+    def best_score(self) -> float:
+        """Mean score of the best cell; NaN if there is none."""
+        return np.nan if self.best is None else float(self.values[self.best].mean())
 
     def state(self, choice: int) -> Arrays:
         """The scores for one kernel as arrays."""
@@ -160,6 +166,7 @@ class _Round(NamedTuple):
     prefix: str
     at_once: int
     shared: set[int]
+    told: RoundReport
 
 
 @dataclass
@@ -169,6 +176,8 @@ class _Search:
     choices: Sequence[KernelChoice]
     report: Report
     stages: Stages
+    #: set when a callback has ended the search: a round tries one kernel more at most
+    ending: CancelToken = field(default_factory=CancelToken)
 
     def adapt(self) -> Scores:
         """Scores of the cells that an adaptive search tries.
@@ -184,7 +193,7 @@ class _Search:
         scores = few.score(chosen, tried=nearness == 0, prefix="losses-")
         if scores.best is None:
             return scores
-        chosen = [g for g in chosen if np.isfinite(scores.values[:, g]).any()]
+        chosen = self._left([g for g in chosen if np.isfinite(scores.values[:, g]).any()], scores)
         beside, best = np.zeros((2, *nearness.shape), dtype=bool)
         for g in chosen:
             _, loss = scores.best_of(g)
@@ -193,6 +202,7 @@ class _Search:
             more = few.score(chosen, tried=beside, prefix="Cs-")
             more.add_earlier(scores)
             scores = more
+            chosen = self._left(chosen, scores)
         for g in chosen:
             C, loss = scores.best_of(g)
             best[C, g, loss] = True
@@ -202,11 +212,16 @@ class _Search:
         final.add_earlier(scores)
         return final
 
+    def _left(self, chosen: list[int], scores: Scores) -> list[int]:
+        """Indices of the kernels that are left: the best, once a callback has ended the search."""
+        return [scores.best[1]] if self.ending.cancelled and scores.best is not None else chosen
+
     def _suited(self) -> np.ndarray:
         """C that suits the rows for each kernel and loss; NaN where a kernel is not worth cross-validation."""
         saved = self.stages.load("suited")
         if saved is None:
-            saved = {"Cs": suitable_Cs(self.job, self.axes, self.choices, self.report)}
+            with self.report.stage("kernels"):
+                saved = {"Cs": suitable_Cs(self.job, self.axes, self.choices, self.report)}
             self.stages.save("suited", saved)
         shape = len(self.choices), len(self.axes.losses)
         Cs = saved["Cs"]
@@ -240,20 +255,30 @@ class _Search:
         # threads idle come last, and have them all. Which these are does not depend on what was saved: sums over
         # another number of threads would be rounded otherwise.
         shared = set(chosen[: len(chosen) - len(chosen) % at_once]) if at_once > 1 else set()
-        round_ = _Round(scores, folds, tried, prefix, at_once, shared)
-        self._score_some([g for g in chosen if g not in saved], round_)
-        if not prefix and scores.best is not None and scores.best[1] in saved:
-            # its decisions are too large to be kept
-            best = scores.best[1]
-            self._score_some([best], round_)
-            with self.stages.restoring(f"gamma-{best}"):
-                if scores.decision.size == 0:
-                    raise ValueError("its best cell is none that this round tries")
+        new = [g for g in chosen if g not in saved]
+        told = self._told(chosen, new, tried, prefix)
+        round_ = _Round(scores, folds, tried, prefix, at_once, shared, told)
+        with told.whole(scores):
+            self._score_some(new, round_)
+            if not prefix and scores.best is not None and scores.best[1] in saved:
+                # its decisions are too large to be kept
+                best = scores.best[1]
+                self._score_some([best], round_)
+                with self.stages.restoring(f"gamma-{best}"):
+                    if scores.decision.size == 0:
+                        raise ValueError("its best cell is none that this round tries")
         return scores
+
+    def _told(self, chosen: list[int], new: list[int], tried: np.ndarray | None, prefix: str) -> RoundReport:
+        """The report of a round over these kernels, of which `new` have no scores yet."""
+        name = prefix.strip("-").replace("-", " ") or ("grid" if tried is None else "best cells")
+        n_cells = np.zeros(len(self.choices), dtype=int)
+        n_cells[new] = len(self.axes.Cs) * len(self.axes.losses) if tried is None else tried.sum(axis=(0, 2))[new]
+        return RoundReport(self.report, name, self.axes, self.choices, chosen, n_cells, self.ending)
 
     def _score_some(self, chosen: list[int], round_: _Round) -> None:
         """Score kernels: those that are `shared` in one thread each, so many at the same time."""
-        scores, folds, tried, prefix, at_once, shared = round_
+        scores, folds, tried, prefix, at_once, shared, told = round_
         job, lock, config = self.job, Lock(), get_config()
         n_rows, rank = folds.rows.n_rows, job.template.rank
         n_landmarks = n_rows if rank is None else min(rank, n_rows)
@@ -262,12 +287,17 @@ class _Search:
         share = job_share, folds._replace(rows=folds.rows.with_threads(1))
 
         def score(g: int, job: SearchJob, folds: Folds, cancel: CancelToken) -> None:
+            if self.ending.cancelled and scores.decision.size:
+                return
             scores.unfinished[g] = 0
             axes, choice = self.axes, self.choices[g]
             cells = None if tried is None else tried[:, g].T
-            for result in solve_kernel(job, folds, axes.losses, axes.Cs, choice, self.report, cancel, cells):
-                with lock:
-                    scores.record(result, g, folds, n_landmarks)
+            with told.kernel(g) as report:
+                for result in solve_kernel(job, folds, axes.losses, axes.Cs, choice, report, cancel, cells):
+                    with lock:
+                        scores.record(result, g, folds, n_landmarks)
+                        for j, values in zip(result.losses.tolist(), result.scores, strict=True):
+                            told.cell((result.C_index, g, j), float(values.mean()), scores)
             with lock:
                 if not cancel.cancelled:
                     self.stages.save(f"{prefix}gamma-{g}", scores.state(g))
@@ -308,6 +338,8 @@ class _Search:
             drawn = np.sort(order[:n_rows])
             if _has_all_splits(job, drawn):
                 scores = self.score(left, drawn, prefix=f"{n_rows}-rows-")
+                if self.ending.cancelled:
+                    return self._left(left, scores)
                 reached = np.nanmax(scores.values.mean(axis=-1)[:, left], axis=(0, 2))
                 best = np.argsort(-reached, kind="stable")[: -(-len(left) // 2)]
                 left = sorted(left[i] for i in best)

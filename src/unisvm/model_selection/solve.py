@@ -23,7 +23,7 @@ from unisvm.parallel import CancelToken, blas_threads, run
 from unisvm.preconditioner import CoordinatesByLoss, EigenBasis, HessianCoordinates, SpectralMajoriser, Spectrum
 from unisvm.rows import RowStore
 from unisvm.solvers import LBFGS, Start, StopReason
-from unisvm.solvers.base import minimise
+from unisvm.solvers.driver import minimise
 from unisvm.solvers.lbfgs import best_least_squares
 
 # so many columns at a time keep matrix products busy; the next ones start from their solutions
@@ -195,7 +195,7 @@ class GridSolver:
             Start(weights, self._coordinates(objective, weights), n_sweeps),
             tol=settings.tol,
             max_iter=settings.max_iter,
-            callback=lambda history, state: self._cancel.cancelled,
+            callback=lambda reached: self._cancel.cancelled,
         )
         with blas_threads(1):
             coefficients, intercept = objective.to_dual(result.weights)

@@ -148,6 +148,19 @@ def refit_without_suspects(
     labels = np.searchsorted(job.target_attributes["classes_"], job.y)
     if _flag(decision, labels, known).sum() < _WORTH_IT * len(known) or not look_wrong(decision[known], labels[known]):
         return None
+    with report.stage("suspects"):
+        return _refit_cell(job, cell, scores, labels, known, report.within("suspects"))
+
+
+def _refit_cell(
+    job: SearchJob,
+    cell: Cell,
+    scores: np.ndarray | None,
+    labels: np.ndarray,
+    known: np.ndarray,
+    report: Report,
+) -> CleanRefit | None:
+    """A cell without its suspects, if that is better; labels are indices of classes, those of `known` rows count."""
     few = job.few_landmarks()
     try:
         if scores is None:

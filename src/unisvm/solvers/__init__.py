@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from unisvm._checks import one_of
-from unisvm.solvers.base import Iteration, Result, Solver, Start, StopReason, relative_decrease
+from unisvm.solvers.base import Iteration, Solver, Start, relative_decrease
 from unisvm.solvers.dca import DCA
+from unisvm.solvers.driver import Result, StopReason
 from unisvm.solvers.lbfgs import LBFGS
 
 __all__ = ["DCA", "LBFGS", "Iteration", "Result", "Solver", "Start", "StopReason", "get", "relative_decrease"]

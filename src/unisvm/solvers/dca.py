@@ -209,6 +209,9 @@ class Algorithm1(Iteration):
             gradient -= 2 * self._penalty * (ratio - 1) * self.majoriser.gradient(penalised, self.columns)
         return gradient
 
+    def moved(self) -> np.ndarray:
+        return ~self.rose
+
     def stalled(self) -> np.ndarray:
         return self.rose
 

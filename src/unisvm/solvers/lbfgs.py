@@ -139,6 +139,9 @@ class BatchedLBFGS(Iteration):
         done = self.stationarity * size <= bar * np.maximum(size, least)
         return np.asarray(done & (self.remaining <= bar * np.maximum(np.minimum(size, unit_costs), least)))
 
+    def moved(self) -> np.ndarray:
+        return self.rejections == 0
+
     def stalled(self) -> np.ndarray:
         return self.rejections >= _REJECTIONS_BEFORE_STOP
 

@@ -11,11 +11,12 @@ import numpy as np
 from unisvm.nystrom.gram import Gram, Sample
 from unisvm.objective import Objective, Orthonormal
 from unisvm.preconditioner import Majoriser
-from unisvm.solvers.base import Start, minimise
+from unisvm.solvers.base import Start
+from unisvm.solvers.driver import minimise
 from unisvm.solvers.lbfgs import LBFGS, best_least_squares
 
-# the sample's solution is only a guide: iterations beyond these cost more than they save
-_MAX_ITER = 8
+# the sample's solution is only a guide: steps beyond these cost more than they save
+_MAX_STEPS = 8
 # most that the sample's solution may cost on all rows, relative to its cost on the sample, to be a start
 MAX_OVERFIT_RATIO = 1.1
 
@@ -36,7 +37,7 @@ def solve_subsample(
     init : ndarray or None
     """
     small = objective.on_sample(sample, Orthonormal())
-    result = minimise(LBFGS(), small, majoriser, Start(init), tol=1e-3, max_iter=_MAX_ITER)
+    result = minimise(LBFGS(), small, majoriser, Start(init), tol=1e-3, max_iter=_MAX_STEPS, max_steps=_MAX_STEPS)
     (curvature,) = small.curvatures(result.weights)
     moments = gram.reweighted(sample, curvature)
     (loss,), penalty = objective.spec.losses, float(objective.spec.penalties[0])
