@@ -24,8 +24,9 @@ The figures and tables of Zhou and Zhou, "Unified SVM Algorithm Based on LS-DC L
 ours, and what the paper finds in them, each time with a verdict from our measurements. `make paper` runs a quick part,
 `make paper-full` all of it. Every section is written by the script of its name under `benchmarks/paper/`.
 
-"Algorithm 1" is the paper's: `solvers.DCA` with greedily pivoted landmarks and the paper's stopping rule. "L-BFGS" is
-the library's default on the same model: other steps, randomly pivoted landmarks, and an end by stationarity.
+"Algorithm 1" is the paper's: `solvers.DCA` with greedily pivoted landmarks and the paper's stopping rule, set up as in
+[algorithm_1.md](algorithm_1.md). "L-BFGS" is the library's default on the same model: other steps, randomly pivoted
+landmarks, and an end by stationarity.
 
 ## Algorithm 1 beside the authors' own code
 

@@ -348,7 +348,7 @@ def test_a_penalised_offset_of_sparse_columns(density):
         ]
     )
     model = UniSVMClassifier("squared_hinge", C=1.0, kernel="linear", fit_intercept="penalised", tol=1e-6)
-    local = UniSVMClassifier(**model.get_params()).fit(rows, labels)
+    local = UniSVMClassifier(**model.get_params(deep=False)).fit(rows, labels)
     model.fit(blocks, da.from_array(labels, chunks=100))
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-4)
     np.testing.assert_allclose(model.intercept_, local.intercept_, atol=1e-4)

@@ -170,7 +170,7 @@ DATA = {
     "cubic-y": (lambda t: (X, np.zeros((60, 2, 2)), None), ["dim 3"]),
     "no-y": (lambda t: (X, None, None), ["requires y"]),
     "flat-X": (lambda t: (X[:, 0], t, None), ["Expected 2D array", "eshape"]),
-    "text-X": (lambda t: (np.full((60, 2), "a"), t, None), ["string", "'a'"]),
+    "text-X": (lambda t: (np.full((60, 2), "a"), t, None), ["column 0", "'a'"]),
     "complex-X": (lambda t: (X + 1j, t, None), ["Complex data not supported"]),
     "empty-X": (lambda t: (X[:0], t[:0], None), ["0 sample"]),
 }

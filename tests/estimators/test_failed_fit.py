@@ -90,7 +90,7 @@ def test_a_warning_turned_into_an_error_leaves_no_half_of_a_model(cls, target):
     model = cls("logistic" if cls is UniSVMClassifier else "absolute", max_iter=1, tol=1e-12)
     with pytest.warns(ConvergenceWarning):
         expected = model.fit(X, target).predict(X)
-    model = cls(**model.get_params())
+    model = cls(**model.get_params(deep=False))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ConvergenceWarning):

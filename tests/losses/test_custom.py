@@ -1,5 +1,6 @@
 """Losses made of a user's functions: the attributes that are found, and the functions that are refused."""
 
+import math
 import pickle
 
 import numpy as np
@@ -159,6 +160,52 @@ def test_numbers_that_are_not_finite_are_refused():
         losses.custom(lambda u: np.log(1 + np.exp(u)), expit, task="both")
     with pytest.raises(ValueError, match=r"derivative is not finite at u = 0\b"):
         losses.custom(lambda u: np.sqrt(1 + u**2), lambda u: u / np.sqrt(1 + u**2) * (u / u), task="both")
+
+
+def square_of_positive(u):
+    return u * u if u > 0 else 0.0
+
+
+def twice_positive(u):
+    return 2 * u if u > 0 else 0.0
+
+
+SCALAR = {"if": (square_of_positive, twice_positive), "math": (lambda u: math.hypot(1, u) - 1, np.tanh)}
+
+
+@pytest.mark.parametrize("functions", SCALAR.values(), ids=SCALAR)
+def test_a_function_of_single_numbers_gets_the_advice_that_mends_it(functions):
+    advice = r"value takes single numbers, .* but no arrays .* np.where\(.* np.vectorize\(value, otypes=\[float\]\)"
+    with pytest.raises(ValueError, match=advice):
+        losses.custom(*functions, task="both")
+    with pytest.raises(ValueError, match="derivative takes single numbers"):
+        losses.custom(square, functions[0], task="both")
+
+
+def test_a_function_of_single_numbers_that_is_vectorised(labels):
+    functions = [np.vectorize(function, otypes=[float]) for function in SCALAR["if"]]
+    model = UniSVMClassifier(losses.custom(*functions, task="both"), C=1.0, rank=20, random_state=0).fit(*labels)
+    expected = UniSVMClassifier("squared_hinge", C=1.0, rank=20, random_state=0).fit(*labels)
+    np.testing.assert_array_equal(model.predict(labels[0]), expected.predict(labels[0]))
+
+
+def test_overflow_is_named_with_its_place_and_what_avoids_it():
+    # cosh overflows beyond 710, and a grid point is at 717
+    advice = r"at u = -?71\d\.\d+.*log\(cosh\(u\)\) as np.logaddexp\(u, -u\) - np.log\(2\)"
+    with pytest.raises(ValueError, match=rf"value is not finite {advice}"):
+        losses.custom(lambda u: np.log(np.cosh(u)), np.tanh, task="regression")
+    naive = np.vectorize(lambda u: math.log(math.cosh(u)), otypes=[float])
+    with pytest.raises(ValueError, match=rf"value fails {advice}"):
+        losses.custom(naive, np.tanh, task="regression")
+    loss = losses.custom(lambda u: np.logaddexp(u, -u) - np.log(2), np.tanh, task="regression")
+    assert loss.value(2.0) == pytest.approx(np.log(np.cosh(2.0)))
+
+
+def test_a_slip_in_a_function_is_told_with_the_place():
+    with pytest.raises(ValueError, match=r"value fails at u = 0: IndexError: index 5 is out of bounds"):
+        losses.custom(lambda u: np.ones(3)[5] * u, twice, task="both")
+    with pytest.raises(ValueError, match=r"value fails at u = 0: TypeError: .* positional argument"):
+        losses.custom(lambda: 1.0, twice, task="both")
 
 
 def test_a_loss_that_never_bends_is_refused():

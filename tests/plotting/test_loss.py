@@ -65,10 +65,19 @@ def test_a_new_figure_or_the_axes_that_are_given():
     np.testing.assert_array_equal(axes[0].lines[0].get_ydata(), axes[1].lines[0].get_ydata())
 
 
-def test_a_display_from_numbers():
-    u = np.array([0.0, 1.0])
-    display = LossDisplay(u=u, value=u, parabola=u, difference=0 * u).plot()
-    assert display.ax_.get_title() == ""
+@pytest.mark.parametrize("loss", ["hinge", losses.SmoothHinge(p=8)])
+def test_a_display_of_a_loss_is_drawn_on_demand(loss):
+    settings = {"approximates": lambda u: np.maximum(u, 0), "limits": (-1, 3), "n_points": 11}
+    display = LossDisplay(loss, **settings)
+    assert not plt.get_fignums()
+    assert display.plot(linewidth=2) is display
+    at_once = LossDisplay.from_loss(loss, **settings, linewidth=2)
+    assert display.ax_.get_title() == at_once.ax_.get_title() == "smooth_hinge"
+    for line, expected in zip(display.ax_.lines, at_once.ax_.lines, strict=True):
+        np.testing.assert_array_equal(line.get_xydata(), expected.get_xydata())
+        assert line.get_linewidth() == 2
+    with pytest.raises(ValueError, match="Unknown loss 'hing': did you mean"):
+        LossDisplay("hing")
 
 
 def test_the_whole_loss_is_in_the_picture():

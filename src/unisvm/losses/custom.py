@@ -15,6 +15,13 @@ _NEAR = np.linspace(-20, 20, 200_001)
 _FAR = np.geomspace(20, 1e6, 400)[1:]
 _GRID = np.concatenate([-_FAR[::-1], _NEAR, _FAR])
 _IS_NEAR = np.abs(_GRID) <= 20
+# beyond this residual, what is not finite has most likely overflowed
+_LARGE = 10.0
+_OVERFLOW = (
+    " Residuals are looked at up to 10⁶: write it so that nothing overflows, such as log(cosh(u)) as "
+    "np.logaddexp(u, -u) - np.log(2), log(1 + exp(u)) as np.logaddexp(0, u), and 1/(1 + exp(-u)) as "
+    "scipy.special.expit(u)."
+)
 
 
 class CustomLoss(Loss):
@@ -156,12 +163,33 @@ def custom(value: Function, derivative: Function, A: float | None = None, *, tas
 
 def _evaluated(function: Function, name: str, u: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
-        result = np.asarray(function(u.copy()), dtype=float)
+        try:
+            result = np.asarray(function(u.copy()), dtype=float)
+        except Exception as error:
+            raise _why_it_failed(function, name, u, error) from error
     if result.shape != u.shape:
         raise ValueError(f"{name} must return an array of its argument's shape; for {u.shape} it gave {result.shape}.")
     if not np.isfinite(result).all():
-        raise ValueError(f"{name} is not finite at u = {u[~np.isfinite(result)][0]:g}.")
+        wrong = np.flatnonzero(~np.isfinite(result))
+        nearest = wrong[np.abs(u[wrong]).argmin()]
+        advice = _OVERFLOW if abs(u[nearest]) > _LARGE else ""
+        raise ValueError(f"{name} is not finite at u = {u[nearest]:g}, where it is {result[nearest]:g}.{advice}")
     return result
+
+
+def _why_it_failed(function: Function, name: str, u: np.ndarray, error: Exception) -> ValueError:
+    """Error that says at which point a function fails, or what to do if it fails for arrays alone."""
+    for point in u[np.argsort(np.abs(u), kind="stable")]:
+        try:
+            float(function(point))
+        except Exception as at_point:
+            advice = _OVERFLOW if isinstance(at_point, OverflowError) else ""
+            return ValueError(f"{name} fails at u = {point:g}: {type(at_point).__name__}: {at_point}.{advice}")
+    return ValueError(
+        f"{name} takes single numbers, such as u = {u[0]:g}, but no arrays of them, which it must take. Write it with "
+        "NumPy's functions, np.exp for math.exp, and np.where(u < 0, ..., ...) for `if u < 0`; or pass the slower "
+        f"np.vectorize({name}, otypes=[float]). NumPy's error: {error}"
+    )
 
 
 def _check_derivative(value: Function, derivative: Function, slopes: np.ndarray) -> None:

@@ -18,27 +18,31 @@ _HEADROOM = 2.0
 class LossDisplay:
     """A loss ψ(u), the parabola A u², and their convex difference A u² − ψ(u).
 
-    Make one with `from_loss`, which draws it; `plot` draws it again.
+    Make one with `from_loss`, which draws it; or from a loss, and draw it with `plot`.
 
     Parameters
     ----------
-    u : ndarray of shape (n_points,)
-        Residuals.
-    value : ndarray of shape (n_points,)
-        ψ(u).
-    parabola : ndarray of shape (n_points,)
-        A u².
-    difference : ndarray of shape (n_points,)
-        A u² − ψ(u).
-    approximated : ndarray of shape (n_points,), optional
-        The loss that ψ approximates.
-    name : str, optional
-        What to write above the picture.
+    loss : str or Loss
+        A name from `unisvm.losses.names`, or an instance.
+    approximates : callable, optional
+        The loss that ψ approximates: given an array of residuals, it returns their losses.
+    limits : (float, float), default=(-2, 4)
+        The lowest and the highest residual.
+    n_points : int, default=601
+        At how many residuals the curves are computed.
 
     Attributes
     ----------
+    u : ndarray of shape (n_points,)
+        Residuals.
+    value, parabola, difference : ndarray of shape (n_points,)
+        ψ(u), A u² and A u² − ψ(u).
+    approximated : ndarray of shape (n_points,) or None
+        The loss that ψ approximates.
+    name : str
+        What is written above the picture.
     lines_ : list of matplotlib.lines.Line2D
-        ψ, the parabola and the difference.
+        ψ, the parabola and the difference, once they are drawn.
     approximated_ : matplotlib.lines.Line2D or None
         The loss that ψ approximates.
     ax_ : matplotlib.axes.Axes
@@ -50,26 +54,28 @@ class LossDisplay:
     >>> display = LossDisplay.from_loss("hinge", approximates=lambda u: u.clip(0))
     >>> [line.get_label() for line in display.lines_]
     ['ψ(u)', 'A u²', 'A u² − ψ(u)']
+    >>> LossDisplay("huber").plot(linewidth=1).ax_.get_title()
+    'huber'
     """
 
-    def __init__(self, *, u, value, parabola, difference, approximated=None, name=None):
-        self.u = u
-        self.value = value
-        self.parabola = parabola
-        self.difference = difference
-        self.approximated = approximated
-        self.name = name
-
-    @classmethod
-    def from_loss(
-        cls,
+    def __init__(
+        self,
         loss: str | Loss,
         *,
         approximates: Callable[[np.ndarray], Any] | None = None,
         limits: tuple[float, float] = (-2, 4),
         n_points: int = 601,
-        ax=None,
-        **line_kw: Any,
+    ):
+        loss = losses.get(loss)
+        self.u = _residuals(limits, n_points)
+        self.value, self.parabola = loss.value(self.u), loss.A * self.u**2
+        self.difference = self.parabola - self.value
+        self.approximated = None if approximates is None else _values_of(approximates, self.u)
+        self.name = loss.name
+
+    @classmethod
+    def from_loss(
+        cls, loss: str | Loss, *, ax=None, approximates=None, limits=(-2, 4), n_points=601, **line_kw: Any
     ) -> LossDisplay:
         """Draw a loss.
 
@@ -77,14 +83,14 @@ class LossDisplay:
         ----------
         loss : str or Loss
             A name from `unisvm.losses.names`, or an instance.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if not given.
         approximates : callable, optional
             The loss that ψ approximates: given an array of residuals, it returns their losses.
         limits : (float, float), default=(-2, 4)
             The lowest and the highest residual.
         n_points : int, default=601
             At how many residuals the curves are computed.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure if not given.
         **line_kw
             Settings of all lines, such as ``linewidth``.
 
@@ -101,19 +107,7 @@ class LossDisplay:
         array([1.  , 0.75, 0.  , 0.75, 1.  ])
         """
         require_matplotlib()
-        loss = losses.get(loss)
-        u = _residuals(limits, n_points)
-        value, parabola = loss.value(u), loss.A * u**2
-        approximated = None if approximates is None else _values_of(approximates, u)
-        display = cls(
-            u=u,
-            value=value,
-            parabola=parabola,
-            difference=parabola - value,
-            approximated=approximated,
-            name=loss.name,
-        )
-        return display.plot(ax, **line_kw)
+        return cls(loss, approximates=approximates, limits=limits, n_points=n_points).plot(ax, **line_kw)
 
     def plot(self, ax=None, **line_kw: Any) -> LossDisplay:
         """Draw the curves.
@@ -147,7 +141,7 @@ class LossDisplay:
             self.approximated_ = draw(self.approximated, "approximated", color="black", linestyle="--")
         top = _HEADROOM * max(np.max(self.value), np.finfo(float).tiny)
         bottom = min(0.0, np.min(self.difference)) - 0.05 * top
-        ax.set(xlim=(self.u[0], self.u[-1]), ylim=(bottom, top), xlabel="u", title=self.name or "")
+        ax.set(xlim=(self.u[0], self.u[-1]), ylim=(bottom, top), xlabel="u", title=self.name)
         ax.legend()
         self.ax_ = ax
         self.figure_ = ax.figure
