@@ -1,0 +1,71 @@
+"""A table of columns that are numbers or text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unisvm._checks import one_of
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Columns of numbers and of text, by their names.
+
+    Attributes
+    ----------
+    names : list of str
+        "column 1", "column 2", … where the file has no header.
+    columns : list of ndarray of shape (n_rows,)
+        float64 with NaN for missing values, or objects: str, with None for missing values.
+    n_rows : int
+    has_header : bool
+    source : str
+        Where the table is from, for messages.
+    lines : sequence of int
+        Line of the file that each row begins in.
+
+    Examples
+    --------
+    >>> import io
+    >>> from unisvm.tables import read_table
+    >>> table = read_table(io.BytesIO(b"size,colour\\n1.5,red\\nNA,blue\\n"))
+    >>> table.names, table["size"], table["colour"]
+    (['size', 'colour'], array([1.5, nan]), array(['red', 'blue'], dtype=object))
+    """
+
+    names: list[str]
+    columns: list[np.ndarray]
+    n_rows: int
+    has_header: bool
+    source: str
+    lines: Sequence[int] | np.ndarray
+
+    def __repr__(self) -> str:
+        return f"<Table of {self.n_rows} rows and {len(self.names)} columns from {self.source}>"
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """The column of that name."""
+        one_of(f"column of {self.source}", name, self.names)
+        return self.columns[self.names.index(name)]
+
+    def without(self, names: Collection[str]) -> Table:
+        """The table without some columns."""
+        for name in names:
+            one_of(f"column of {self.source}", name, self.names)
+        kept = [i for i, name in enumerate(self.names) if name not in names]
+        return replace(self, names=[self.names[i] for i in kept], columns=[self.columns[i] for i in kept])
+
+    def take_rows(self, rows: np.ndarray) -> Table:
+        """The table of some rows, by their indices or a mask."""
+        columns, lines = [column[rows] for column in self.columns], np.asarray(self.lines)[rows]
+        return replace(self, columns=columns, lines=lines, n_rows=len(lines))
+
+    def place(self, row: int) -> str:
+        """Name of a row in messages: its line in the file."""
+        return f"{self.source}, line {self.lines[row]}"
