@@ -9,7 +9,18 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import unisvm
-from unisvm import baselines, datasets, feature_selection, kernels, losses, model_selection, nystrom, plotting, solvers
+from unisvm import (
+    baselines,
+    datasets,
+    feature_selection,
+    kernels,
+    losses,
+    model_selection,
+    nystrom,
+    plotting,
+    solvers,
+    tables,
+)
 
 PACKAGES = (
     unisvm,
@@ -22,6 +33,7 @@ PACKAGES = (
     nystrom,
     plotting,
     solvers,
+    tables,
 )
 #: records that a fit returns, and bases of the user's own classes, which are shown where they are used
 WITHOUT_EXAMPLE = {

@@ -1,0 +1,8 @@
+"""Tables of numbers and text: read from files (CSV, TSV), and encoded as matrices for fits."""
+
+from unisvm.io.delimited import read_table
+from unisvm.io.table import Table
+from unisvm.tables.encoder import TableEncoder
+from unisvm.tables.targets import guess_task, split_target
+
+__all__ = ["Table", "TableEncoder", "guess_task", "read_table", "split_target"]
