@@ -247,6 +247,15 @@ def test_arrays_have_columns_by_their_places():
         encoder.get_feature_names_out(["a"])
 
 
+def test_lists_of_rows_keep_numbers_beside_text():
+    assert TableEncoder().fit_transform([[1, "a"], [4, "b"]]).tolist() == [[1, 1, 0], [4, 0, 1]]
+
+
+def test_paths_are_to_be_read_first():
+    with pytest.raises(TypeError, match=r"X is a path: give the table that is there, read_table\('a.csv'\)"):
+        TableEncoder().fit("a.csv")
+
+
 def test_names_are_those_of_training(encoder):
     with pytest.raises(ValueError, match="input_features is not equal to feature_names_in_"):
         encoder.get_feature_names_out(["a", "b", "c"])
