@@ -20,6 +20,7 @@ from unisvm import (
     onnx_export,
     plotting,
     solvers,
+    tables,
 )
 
 PACKAGES = (
@@ -34,6 +35,7 @@ PACKAGES = (
     onnx_export,
     plotting,
     solvers,
+    tables,
 )
 #: records that a fit returns, and bases of the user's own classes, which are shown where they are used
 WITHOUT_EXAMPLE = {

@@ -117,7 +117,7 @@ def number(rng: Rng) -> str:
 
 def table_text(rng: Rng) -> bytes:
     """A table, more or less."""
-    shape = rng.choice([(0, 1), (1, 1), (5, 1), (30, 3), (30, 3), (300, 6), (3, 500), (20000, 2)])
+    shape = rng.choice([(0, 1), (5, 1), (1, 3), (3, 500), (5000, 2), *[(30, 3), (300, 6), (60, 4)] * 3])
     delimiter = rng.choice([",", ",", ";", "\t", "|", " ", "  "])
     end = rng.choice(["\n", "\n", "\r\n"])
     makers: list[Callable[[], str]] = [
@@ -167,7 +167,8 @@ def fuzz_csv(rng: Rng, folder: Path) -> None:
     assert np.isfinite(X.data if sparse.issparse(X) else X).all()
     again = TableEncoder.from_state(encoder.to_state()).transform(table)
     assert (abs(again - X)).sum() == 0
-    split_target(table, rng.choice(["first", "last"]))
+    if len(table.names) > 1:
+        split_target(table, rng.choice(["first", "last"]))
 
 
 def fuzz_libsvm(rng: Rng, folder: Path) -> None:

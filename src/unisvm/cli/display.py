@@ -67,7 +67,7 @@ class Board:
         with self._lock:
             standing, last = self._course.standing(), self._last
         seconds = perf_counter() - self._began
-        found = [("", self.name), ("stage", "reading and checking" if standing is None else standing.stage)]
+        found = [("", self.name), ("stage", "reading and checking" if standing is None else standing.text)]
         if last is not None:
             found += [
                 ("sweeps", f"{last.n_sweeps}"),

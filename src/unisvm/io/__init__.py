@@ -1,1 +1,1 @@
-"""Readers of .npy, Parquet and LIBSVM files, block by block."""
+"""Readers of .npy, .npz, Parquet and LIBSVM files, and of tables of text (CSV, TSV)."""

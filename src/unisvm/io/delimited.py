@@ -66,11 +66,7 @@ def read_table(
     Returns
     -------
     table : Table
-
-    Raises
-    ------
-    ValueError
-        For what is no such table, naming the file, the line and the column.
+        Raises ValueError for what is none, naming the file, the line and the column.
 
     Examples
     --------

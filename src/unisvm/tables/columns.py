@@ -121,8 +121,8 @@ def _entries(name: str, column: Any) -> np.ndarray:
     """The entries of a column as an array of one dimension; a list as objects."""
     kind = str(getattr(column, "dtype", ""))
     if kind == "category" and hasattr(column, "astype"):
-        # numbers that are categories, too, are not to be reckoned with
-        column = np.array([None if entry != entry else str(entry) for entry in column.astype(object)], dtype=object)
+        # numbers that are categories are not to be reckoned with
+        column = np.array([None if _is_missing(entry) else str(entry) for entry in column.astype(object)], dtype=object)
     elif hasattr(column, "to_numpy"):
         column = column.to_numpy()
     elif not isinstance(column, np.ndarray):
@@ -155,7 +155,7 @@ def _objects(name: str, entries: list[Any], place: Callable[[int], str]) -> Colu
             f"{place(row)}, column {name!r}: the entry is of the type {unknown[0].__name__}; numbers or text were "
             "expected."
         )
-    present = [None if kinds[type(entry)] == "missing" or entry != entry else entry for entry in entries]
+    present = [None if _is_missing(entry) else entry for entry in entries]
     first: dict[str, int] = {}
     for row, entry in enumerate(present):
         if entry is not None:
@@ -172,6 +172,10 @@ def _objects(name: str, entries: list[Any], place: Callable[[int], str]) -> Colu
     except OverflowError:
         raise ValueError(f"The column {name!r} has a number that is too large.") from None
     return read_column(name, values, place)
+
+
+def _is_missing(entry: Any) -> bool:
+    return type(entry).__name__ in _MISSING_TYPES or entry != entry
 
 
 def _kind(kind: type) -> str:

@@ -15,6 +15,7 @@ from unisvm._checks import check_positive_integer, is_number, one_of
 from unisvm._validation import unchanged_on_failure
 from unisvm._warnings import FitWarning, warn_caller
 from unisvm.distributed.collections import is_dask
+from unisvm.io.files import is_path
 from unisvm.scaling import SCALES
 from unisvm.tables import encoder_state
 from unisvm.tables.column_encoding import DROPPED, NUMBER, ColumnEncoding, Slot, Unseen, encode, learn
@@ -217,6 +218,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """The columns of X, whose number and names a fit remembers."""
         if is_dask(X):
             raise TypeError("X is a Dask collection, which TableEncoder does not take: give X.compute().")
+        if is_path(X):
+            raise TypeError(f"X is a path: give the table that is there, read_table({str(X)!r}).")
         if is_named(X):
             columns = named_columns(X)
             if is_fit:
@@ -225,6 +228,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             elif not hasattr(self, "feature_names_in_"):
                 raise ValueError("The encoder was fitted on an array, whose columns have no names: give an array.")
             return columns
+        if isinstance(X, list):
+            # numbers beside text would be text in an array of NumPy's choice
+            X = np.array(X, dtype=object)
         X = validate_data(self, X, dtype=None, ensure_all_finite=False, reset=is_fit)
         return array_columns(X, self._names())
 
