@@ -14,6 +14,7 @@ from unisvm.engine import FitSettings, Fitted
 from unisvm.kernels import Kernel, Scaled
 from unisvm.nystrom.signed_map import SignedFeatureMap
 from unisvm.rows import RowStore
+from unisvm.rows.distinct import distinct_rows
 from unisvm.solvers.driver import StopReason
 
 # a larger share of the trace that is left out is told of
@@ -70,7 +71,7 @@ def warn_if_doubtful(rows: RowStore, fitted: Fitted, settings: FitSettings) -> N
         highest = kernel.max_rank(rows.n_features)
         available = rows.n_rows if settings.rank is None else min(settings.rank, rows.n_rows)
         if not found and kernel.compares_columns and kernel.is_psd and are_chosen and rank < highest:
-            found += _few_landmarks(rank, available, rows.n_features)
+            found += _few_landmarks(rows, rank, available)
         if isinstance(feature_map, SignedFeatureMap):
             found += _negative_part(feature_map, trace_error, settings)
         elif trace_error > _MOST_LEFT_OUT:
@@ -102,8 +103,11 @@ def _negative_part(feature_map: SignedFeatureMap, trace_error: float, settings: 
     return [f"{100 * trace_error:.0f} % of the kernel, by the sum of absolute eigenvalues, is left out: {advice}."]
 
 
-def _few_landmarks(rank: int, available: int, n_features: int) -> list[str]:
-    if rank > min(n_features + 1, _FEW_LANDMARKS, _SHARE_OF_AVAILABLE * available):
+def _few_landmarks(rows: RowStore, rank: int, available: int) -> list[str]:
+    if rank > min(rows.n_features + 1, _FEW_LANDMARKS, _SHARE_OF_AVAILABLE * available):
+        return []
+    if len(distinct_rows(rows.take(_evenly(rows)))[0]) <= rank:
+        # no more of them could be told apart
         return []
     return [
         f"rank_ is {rank}, where {available} landmarks could be had: the kernel hardly tells rows apart, or by a few "

@@ -1,11 +1,11 @@
-"""Files that are there as a whole or not at all. Their first line has the checksum of the others."""
+"""Files that are there as a whole or not at all, and those whose first line has the checksum of the others."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,6 +23,21 @@ def first_line_bytes(magic: bytes) -> int:
     return len(magic) + DIGITS + 1
 
 
+@contextmanager
+def replacing(path: Path, temporary: Path) -> Iterator[BinaryIO]:
+    """Context with a file in the place of `temporary`, which becomes `path` at the end, or is gone after an error."""
+    try:
+        with open(temporary, "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    flush_folder(path.parent)
+
+
 def write_whole(path: Path, temporary: Path, magic: bytes, write: Callable[[BinaryIO], None]) -> None:
     """Write a file that is there as a whole or not at all, even if the power fails.
 
@@ -36,23 +51,15 @@ def write_whole(path: Path, temporary: Path, magic: bytes, write: Callable[[Bina
     write : callable
         Writes all that comes after the first line.
     """
-    try:
-        with open(temporary, "w+b") as file:
-            # the checksum is filled in at last, so that no copy of the contents is needed for it
-            n_bytes = first_line_bytes(magic)
-            file.write(bytes(n_bytes))
-            write(file)
-            file.seek(n_bytes)
-            line = first_line(magic, file)
-            file.seek(0)
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    flush_folder(path.parent)
+    with replacing(path, temporary) as file:
+        # the checksum is filled in at last, so that no copy of the contents is needed for it
+        n_bytes = first_line_bytes(magic)
+        file.write(bytes(n_bytes))
+        write(file)
+        file.seek(n_bytes)
+        line = first_line(magic, file)
+        file.seek(0)
+        file.write(line)
 
 
 def flush_folder(folder: Path) -> None:

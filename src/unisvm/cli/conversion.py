@@ -15,6 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 import unisvm
 from unisvm.cli import output
 from unisvm.cli.data import MATRICES, Data, TableOptions, read_matrix, read_rows
+from unisvm.cli.estimators import ENCODER, MACHINE, has_encoder
 from unisvm.cli.messages import Messages
 from unisvm.cli.sources import Source, open_source
 from unisvm.io.libsvm import PACKED
@@ -42,7 +43,14 @@ def convert(given: str, format: str | None, options: TableOptions, out: str, mes
     output.check_place(out)
     suffix = _suffix(out)
     if suffix == ".onnx":
-        unisvm.to_onnx(unisvm.load(given), out)
+        model = unisvm.load(given)
+        if has_encoder(model):
+            raise ValueError(
+                f"{given} takes tables, whose encoder has no form in ONNX. Its machine has: in Python, "
+                f"model = unisvm.load({given!r}); unisvm.to_onnx(model[{MACHINE!r}], {out!r}), for rows that "
+                f"model[{ENCODER!r}].transform has encoded."
+            )
+        unisvm.to_onnx(model, out)
         messages.say(f"{out}, {Path(out).stat().st_size:,} bytes")
         return
     if suffix not in _WRITERS:
@@ -132,7 +140,7 @@ def _write_delimited(data: Converted, file: BinaryIO, delimiter: str = ",") -> N
     for low in range(0, table.n_rows, _BLOCK):
         some = (column[low : low + _BLOCK].tolist() for column in table.columns)
         writer.writerows(zip(*map(_fields, some), strict=True))
-    text.flush()
+    # the file stays open
     text.detach()
 
 

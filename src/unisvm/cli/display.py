@@ -8,14 +8,19 @@ from contextlib import contextmanager
 from threading import Event as Signal
 from threading import Lock, Thread
 from time import perf_counter
-from typing import Any
 
 import numpy as np
+
+try:
+    import resource
+except ImportError:  # pragma: no cover - not on Windows
+    resource = None  # type: ignore[assignment]
 
 from unisvm.cli.messages import Messages
 from unisvm.memory_budget import readable
 from unisvm.progress import Event, FeaturesBuilt, IterationEnds, StageEnds, listen
-from unisvm.progress.course import Course, duration
+from unisvm.progress.course import Course
+from unisvm.progress.display import duration
 
 # of work that is over by then, nothing is shown
 _SECONDS_BEFORE = 0.4
@@ -50,7 +55,6 @@ class Board:
         self._began = perf_counter()
         self._last: IterationEnds | None = None
         self._features = 0.0
-        self._best: Any = None
 
     def __call__(self, event: Event) -> None:
         with self._lock:
@@ -67,15 +71,15 @@ class Board:
         with self._lock:
             standing, last = self._course.standing(), self._last
         seconds = perf_counter() - self._began
-        found = [("", self.name), ("stage", "reading and checking" if standing is None else standing.text)]
+        # what the solver says of itself has lines of its own
+        stage = "between stages" if standing is None else standing.text.partition(": iteration")[0]
+        found = [("", self.name), ("stage", stage)]
         if last is not None:
             found += [
                 ("sweeps", f"{last.n_sweeps}"),
                 ("objective", f"{np.mean(last.objective):.6g}"),
                 ("stationarity", f"{np.max(last.stationarity):.1e}, to fall to {last.tol:g}"),
             ]
-        elif standing is not None and standing.detail:
-            found.append(("", standing.detail))
         memory = f"{readable(memory_in_use())} in use"
         found.append(("memory", memory + (f", features {readable(self._features)}" if self._features else "")))
         left = None if standing is None else standing.seconds_left
@@ -88,13 +92,13 @@ class Board:
 
 
 def memory_in_use() -> float:
-    """Bytes that the process holds in memory."""
+    """Bytes that the process holds in memory; 0 where the system does not tell."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * 4096.0
     except (OSError, ValueError):
-        import resource
-
+        if resource is None:
+            return 0.0
         # the most until now, in kilobytes, or in bytes on a Mac
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1.0 if sys.platform == "darwin" else 1024.0)
 

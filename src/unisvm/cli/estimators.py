@@ -87,6 +87,11 @@ def machine_of(model: Any) -> Any:
     return model.named_steps[MACHINE] if isinstance(model, Pipeline) else model
 
 
+def has_encoder(model: Any) -> bool:
+    """Whether a model takes tables."""
+    return isinstance(model, Pipeline) and ENCODER in model.named_steps
+
+
 def default_scale(data: Data) -> str:
     """Sparse rows are divided by the largest entries: zeros stay zeros, and files that were scaled stay as they are."""
     return "minmax" if data.is_sparse else "standard"

@@ -39,9 +39,10 @@ class Messages:
 
     def say_pairs(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Print lines with a heading each, which is not repeated."""
-        last = None
+        pairs, last = list(pairs), None
+        width = max((len(heading) for heading, _ in pairs), default=0)
         for heading, line in pairs:
-            self.say(f"{'' if heading == last else heading:<10} {line}")
+            self.say(f"{'' if heading == last else heading:<{width}}  {line}")
             last = heading
 
     def warn(self, line: str) -> None:
@@ -71,7 +72,7 @@ class Messages:
                 texts: dict[str, Warning] = {}
                 for record in records:
                     if issubclass(record.category, UserWarning):
-                        texts.setdefault(str(record.message), record.message)
+                        texts.setdefault(str(record.message), record.category(str(record.message)))
                 found += texts.values()
         for text in texts:
             self.warn(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,12 +11,12 @@ from sklearn.pipeline import Pipeline
 
 from unisvm._validation import expected_columns
 from unisvm.cli.data import MATRICES, TableOptions, read_rows, whole_numbers
-from unisvm.cli.estimators import ENCODER
+from unisvm.cli.estimators import ENCODER, has_encoder
 from unisvm.cli.sources import Source
 from unisvm.io import files
 from unisvm.io.npz import read_npz
 from unisvm.rows.mapped import StoredRows
-from unisvm.tables import Table
+from unisvm.tables import Table, TableEncoder
 
 
 class NewRows(NamedTuple):
@@ -38,16 +39,22 @@ def read_new_rows(source: Source, model: Any, options: TableOptions, target: str
     target : str or None
         Name of the targets' column in training.
     """
-    takes_tables = isinstance(model, Pipeline) and ENCODER in model.named_steps
+    takes_tables = has_encoder(model)
     if source.format in MATRICES:
         X, y = _read_matrix(source, model, options, takes_tables=takes_tables)
         return NewRows(_as_table(X, model, source) if takes_tables else X, y)
-    table = read_rows(source, options)
+    table = read_rows(source, replace(options, text=_text_columns(model[ENCODER])) if takes_tables else options)
     y, name = None, options.target or target
     if name is not None and (options.target is not None or name in table.names):
         y = _known_targets(table[name])
         table = table.without([name])
     return NewRows(table if takes_tables else _as_matrix(table, model, source), y)
+
+
+def _text_columns(encoder: TableEncoder) -> tuple[str, ...]:
+    """Columns that were text in training: codes such as 012 would be numbers where a file has no others."""
+    pairs = zip(encoder.feature_names_in_, encoder.encodings_, strict=True)
+    return tuple(name for name, encoding in pairs if encoding.categories)
 
 
 def _known_targets(column: np.ndarray) -> np.ndarray | None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import sys
 import tempfile
 from bz2 import BZ2File
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from gzip import GzipFile
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from unisvm.whole_files import replacing
+
 STDOUT = "-"
 
-_PACKERS: dict[str, Any] = {".gz": gzip.GzipFile, ".bz2": BZ2File}
+_PACKERS: dict[str, Callable[[BinaryIO], Any]] = {
+    ".gz": lambda file: GzipFile(fileobj=file, mode="wb", mtime=0),
+    ".bz2": lambda file: BZ2File(file, "wb"),
+}
+_BLOCK = 2**20
 
 
 def check_place(path: str) -> None:
@@ -41,31 +47,17 @@ def written(path: str) -> Iterator[BinaryIO]:
         with tempfile.TemporaryFile() as file:
             yield file
             file.seek(0)
-            out = sys.stdout.buffer if path == STDOUT else open(path, "wb")
-            while block := file.read(2**20):
-                out.write(block)
-            out.flush()
+            with nullcontext(sys.stdout.buffer) if path == STDOUT else open(path, "wb") as out:
+                while block := file.read(_BLOCK):
+                    out.write(block)
+                out.flush()
         return
     place = Path(path).resolve()
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
-    try:
-        with open(descriptor, "wb") as file:
-            packer = _PACKERS.get(place.suffix.lower())
-            if packer is None:
-                yield file
-            else:
-                with packer(file, "wb") as packed:
-                    yield packed
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, place.stat().st_mode if place.exists() else 0o666 & ~_umask())
-        os.replace(temporary, place)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    packer = _PACKERS.get(place.suffix.lower())
+    with replacing(place, temporary) as file:
+        if packer is None:
+            yield file
+            return
+        with packer(file) as packed:
+            yield packed

@@ -144,17 +144,17 @@ def _write_libsvm(results: Results, file: BinaryIO) -> None:
 
 
 def _write_csv(results: Results, file: BinaryIO) -> None:
-    with io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True) as text:
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["prediction", *(name for names in _headings(results).values() for name in names)])
-        for low in range(0, len(results.predicted), _BLOCK):
-            some = slice(low, low + _BLOCK)
-            columns = [results.predicted[some].tolist()]
-            for numbers in results.numbers.values():
-                columns += numbers[some].T.tolist()
-            writer.writerows(zip(*columns, strict=True))
-        text.flush()
-        text.detach()
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["prediction", *(name for names in _headings(results).values() for name in names)])
+    for low in range(0, len(results.predicted), _BLOCK):
+        some = slice(low, low + _BLOCK)
+        columns = [results.predicted[some].tolist()]
+        for numbers in results.numbers.values():
+            columns += numbers[some].T.tolist()
+        writer.writerows(zip(*columns, strict=True))
+    # the file stays open
+    text.detach()
 
 
 def _headings(results: Results) -> dict[str, list[str]]:

@@ -71,9 +71,9 @@ def fit_facts(model: Any, data: Data, task: str, seconds: float) -> dict[str, An
         "columns": data.n_columns,
         "features": machine.n_features_in_,
         "scale": model[ENCODER].scale if isinstance(model, Pipeline) else machine.scale,
-        "loss": repr(requested_loss(machine)),
+        "loss": named(requested_loss(machine)),
         "C": float(machine.C_),
-        "kernel": repr(kernel),
+        "kernel": named(kernel),
         "rank": int(machine.rank_),
         "landmarks": machine.landmarks_ is not None or machine.landmark_vectors_ is not None,
         "trace_left_out": float(machine.trace_error_),
@@ -96,28 +96,28 @@ def fit_facts(model: Any, data: Data, task: str, seconds: float) -> dict[str, An
     return facts
 
 
+def named(part: Any) -> str:
+    """A loss or a kernel with its parameters, such as "feng (a=2)"."""
+    given = {key: value for key, value in part.get_params(deep=False).items() if isinstance(value, int | float)}
+    parameters = ", ".join(f"{key}={value:.4g}" for key, value in given.items())
+    return getattr(part, "name", type(part).__name__) + (f" ({parameters})" if parameters else "")
+
+
 def describe(facts: dict[str, Any], warnings: list[Warning]) -> Iterator[tuple[str, str]]:
     """Lines of the summary, each with its heading."""
     yield "data", _data_line(facts)
     for line in facts.get("encoding", []):
         yield "columns", line
     kind = "classifier" if facts["task"] == CLASSIFICATION else "regressor"
-    yield (
-        "machine",
-        f"{kind}, {facts['loss']}, C = {facts['C']:.3g}, {facts['kernel']}, scale {facts['scale'] or 'none'}",
-    )
+    yield "machine", f"{kind}: loss {facts['loss']}, C {facts['C']:.3g}, kernel {facts['kernel']}"
+    yield "scaling", facts["scale"] or "none"
     if facts["landmarks"]:
         line = f"{facts['rank']:,}, which leave out {100 * facts['trace_left_out']:.2g} % of the kernel's trace"
         yield "landmarks", line + ("; raise --rank" if facts["trace_left_out"] > _WORTH_MORE_RANK else "")
     failed = any(isinstance(warning, ConvergenceWarning) for warning in warnings)
     ended = "not converged: raise --max-iter or --tol, or lower -c" if failed else "converged"
-    yield (
-        "fit",
-        (
-            f"{facts['sweeps']} sweeps, stationarity {facts['stationarity']:.1e} for tol {facts['tol']:g} ({ended}), "
-            f"{facts['seconds']:.1f} s"
-        ),
-    )
+    reached = f"stationarity {facts['stationarity']:.1e} for tol {facts['tol']:g} ({ended})"
+    yield "fit", f"{facts['sweeps']} sweeps, {reached}, {facts['seconds']:.1f} s"
     yield from _quality_lines(facts)
 
 

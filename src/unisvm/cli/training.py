@@ -52,8 +52,7 @@ def train(asked: Training, path: str, messages: Messages) -> None:
     extra = {"format": source.format, "target": data.target, "task": task}
     unisvm.save(model, path, extra=extra)
     facts |= {"model": path, "bytes": Path(path).stat().st_size, "warnings": list(map(str, warnings))}
-    messages.say_pairs(describe(facts, warnings))
-    messages.say_pairs([("model", f"{path}, {facts['bytes']:,} bytes")])
+    messages.say_pairs([*describe(facts, warnings), ("model", f"{path}, {facts['bytes']:,} bytes")])
     messages.result(facts)
 
 

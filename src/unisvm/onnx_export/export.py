@@ -19,6 +19,7 @@ from unisvm.feature_selection.base import BaseSparseUniSVM
 from unisvm.model_selection.base import BaseSearch
 from unisvm.onnx_export.converter import ARITHMETICS, MIN_OPSET, register, require_skl2onnx
 from unisvm.onnx_export.fitted import FittedModel, read_model
+from unisvm.whole_files import replacing
 
 _OURS = (KernelEstimator, BaseSearch, BaseSparseUniSVM)
 _DTYPES = ("float32", "float64")
@@ -81,7 +82,8 @@ def to_onnx(
     file = None if path is None else _check_path(path)
     onnx_model = _converted(model, dtype, {"arithmetic": arithmetic}, bool(raw_scores), target_opset)
     if file is not None:
-        _write_whole(file, onnx_model.SerializeToString())
+        with replacing(file, file.with_name(f"{file.name}.{os.getpid()}.tmp")) as stream:
+            stream.write(onnx_model.SerializeToString())
     return onnx_model
 
 
@@ -201,17 +203,3 @@ def _check_path(path: Any) -> Path:
     if not file.parent.is_dir():
         raise FileNotFoundError(f"The folder {str(file.parent)!r} is not there: make it first.")
     return file
-
-
-def _write_whole(file: Path, contents: bytes) -> None:
-    """Write a file that is there as a whole or not at all."""
-    temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as stream:
-            stream.write(contents)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, file)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

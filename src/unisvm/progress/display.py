@@ -186,10 +186,10 @@ def _bar_if_possible() -> Bar | None:
 def _times(standing: Standing) -> str:
     """How long it takes already and yet."""
     left = standing.seconds_left
-    return f"{_duration(standing.seconds)} so far" + ("" if left is None else f", about {_duration(left)} left")
+    return f"{duration(standing.seconds)} so far" + ("" if left is None else f", about {duration(left)} left")
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """A time for people: "7 s", "3 min 20 s", "2 h 5 min"."""
     whole = round(seconds)
     if whole < 60:
