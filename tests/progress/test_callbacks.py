@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from progress.recorders import PropagatedRecorder, Recorder
 from progress.slow import X, y
-from unisvm import FitWarning, UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, UniSVMRegressorCV
+from unisvm import FitWarning, UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, UniSVMRegressorCV, load, save
 
 STAGES = ["landmarks", "features", "gram", "C", "majoriser", "start", "solver"]
 WAVE = np.sin(3 * X[:, 0]) + X[:, 1]
@@ -130,6 +130,16 @@ def test_rows_on_dask_are_scored_where_they_are(callback):
     assert scores[-1] == (model.predict(X) == y).mean()
 
 
+@pytest.mark.parametrize("model", [UniSVMClassifier(C=1.0, rank=20), UniSVMClassifierCV(**GRID)], ids=["plain", "CV"])
+def test_callbacks_are_no_part_of_a_saved_model(callback, model, tmp_path):
+    model = clone(model).set_callbacks(Recorder()).fit(X, y)
+    save(model, tmp_path / "model.unisvm")
+    loaded = load(tmp_path / "model.unisvm")
+    assert not hasattr(loaded, "_skl_callbacks")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert model.set_callbacks().fit(X, y) is model
+
+
 # ---------------------------------------------------------------------- searches
 
 
@@ -211,8 +221,13 @@ def test_in_a_grid_search(callback, n_jobs):
 
 def test_an_older_scikit_learn_has_no_callbacks_and_fits_as_ever():
     code = (
-        "import sys, sklearn.pipeline, sklearn.model_selection\n"
-        "sys.modules['sklearn.callback'] = None\n"
+        "import builtins\n"
+        "found = builtins.__import__\n"
+        "def older(name, namespace=None, *others):\n"
+        "    if name == 'sklearn.callback' and (namespace or {}).get('__name__', '').startswith('unisvm'):\n"
+        "        raise ImportError(name)\n"
+        "    return found(name, namespace, *others)\n"
+        "builtins.__import__ = older\n"
         "from progress.slow import X, y\n"
         "from unisvm import UniSVMClassifier, UniSVMClassifierCV\n"
         "for model in (UniSVMClassifier(rank=20, verbose=1), UniSVMClassifierCV(Cs=[1.0], gammas=[1.0], cv=2)):\n"

@@ -29,6 +29,8 @@ from unisvm.regressor import UniSVMRegressor
 _FOLDERS = ("checkpoint", "scratch_dir")
 #: set by scikit-learn's `set_fit_request` and the like; what they ask for is not saved
 _REQUESTS = "_metadata_request"
+#: set by scikit-learn's `set_callbacks`
+_CALLBACKS = "_skl_callbacks"
 
 
 # ------------------------------------------------------------------ any estimator
@@ -41,7 +43,8 @@ def state_of(estimator: BaseEstimator) -> dict[str, Any]:
         if name in _FOLDERS or value is np.random:
             parameters[name] = None
     attributes = {name: value for name, value in vars(estimator).items() if name not in parameters}
-    attributes.pop(_REQUESTS, None)
+    for name in (_REQUESTS, _CALLBACKS):
+        attributes.pop(name, None)
     return {PARAMETERS: Record(parameters)} | attributes
 
 
@@ -121,7 +124,7 @@ def _check_fit(fields: Fields, n_columns: int, n_points: int) -> None:
     for name in ("objective_", "stationarity_", "n_sweeps_"):
         fields.per_column(name, n_columns)
     fields.integer("n_iter_")
-    check_history(fields, ("objective", "stationarity", "seconds"))
+    check_history(fields, ("objective", "stationarity", "seconds", "n_sweeps"))
 
 
 def check_history(fields: Fields, names: tuple[str, ...] = ()) -> None:

@@ -92,6 +92,11 @@ class Report:
         """Hand events from now on to another listener, too."""
         self._listeners.append(listener)
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._listeners)
+
     def emit(self, kind: type[Event], **fields: Any) -> bool:
         """Tell of an event; whether someone asks to end what is under way. Threads wait for each other."""
         if not self._listeners:

@@ -80,6 +80,9 @@ class StageRunner:
         tol, max_iter
             Of the solver.
         """
+        if not self.report.is_heard:
+            self._stages.save_at_times("solver", reached.state)
+            return False
         history = reached.history
         self._is_ended_early = self.report.emit(
             IterationEnds,

@@ -244,7 +244,7 @@ def minimise(
             # any weights will do, and a solver that is given some looks for none
             iteration = solver.begin(objective, majoriser, start._replace(weights=result.weights))
             iteration.resume(state)
-        why_left = StopReason.MAX_ITER
+        reached, why_left = _reached(iteration, result), StopReason.MAX_ITER
         while len(iteration.columns) and len(result.history) < max_iter and result.n_steps < max_steps:
             iteration.step()
             moved = bool(iteration.moved().any())
@@ -255,7 +255,7 @@ def minimise(
             result.finish(iteration, stalled, StopReason.PRECISION)
             if (converged | stalled).any():
                 iteration.keep(~(converged | stalled))
-            if moved and callback is not None and callback(_reached(iteration, result)):
+            if moved and callback is not None and callback(reached):
                 why_left = StopReason.CALLBACK
                 break
         result.finish(iteration, np.ones(len(iteration.columns), dtype=bool), why_left)
