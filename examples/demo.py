@@ -70,6 +70,15 @@ def models(data: Data) -> dict:
     return {"SVC (LIBSVM)": SVC(**shared), **ours, "UniSVMClassifierCV": search}
 
 
+def empty_table() -> Table:
+    """A table that is no wider than 80 characters with the names of all models."""
+    table = Table(title=f"Test accuracy after training with {SHARE_FLIPPED:.0%} of the labels flipped")
+    table.add_column("model", no_wrap=True)
+    for title in ("accuracy %", "seconds", "sweeps", "rank", "trace\nleft out"):
+        table.add_column(title, justify="right")
+    return table
+
+
 def row(name: str, model, data: Data) -> list[str]:
     started = perf_counter()
     model.fit(data.X, data.y)
@@ -111,20 +120,11 @@ def main() -> None:
     console = Console()
     started = perf_counter()
     sets = data_sets()
-    table = Table(title=f"Test accuracy after training with {SHARE_FLIPPED:.0%} of the labels flipped")
-    for title, justify in (
-        ("model", "left"),
-        ("accuracy %", "right"),
-        ("seconds", "right"),
-        ("sweeps", "right"),
-        ("rank", "right"),
-        ("trace left out", "right"),
-    ):
-        table.add_column(title, justify=justify)
+    table = empty_table()
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("training", total=sum(len(models(data)) for data in sets))
         for data in sets:
-            table.add_row(f"[bold]{data.name}[/] ({len(data.y)} training rows)")
+            table.add_row(f"[bold]{data.name}[/]\n{len(data.y)} training rows")
             fitted = models(data)
             for name, model in fitted.items():
                 progress.update(task, description=f"{data.name}: {name}")

@@ -161,8 +161,12 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
     def trust(self, X, y=None):
         """Trust in each target, from 0 to 1: it falls with the row's loss.
 
-        For a bounded loss it is 1 − ψ(u)/sup ψ, so that a row near 0 is ignored: a suspect for a wrong target.
-        Otherwise it is 1/(1 + ψ(u)). With several targets it is the smallest.
+        For a bounded loss it is 1 − ψ(u)/sup ψ, and a row of trust 0 is ignored; `UniSVMClassifier.trust` says below
+        which trust a row hardly pulls. For a loss that is not bounded it is 1/(1 + ψ(u)), and no row is ignored. With
+        several targets it is the smallest.
+
+        A fit follows its own training rows, wrong ones as well: trust in their targets is best asked of fits that have
+        not seen them, as in the example of `UniSVMClassifier.trust` with ``KFold`` for the splits.
 
         Parameters
         ----------

@@ -116,6 +116,40 @@ def test_trust_falls_with_the_loss(cls, name, dtype):
     assert (np.diff(trust[np.argsort(value)]) <= 1e-6).all()
 
 
+CUT_OFF = ["truncated_least_squares", "truncated_squared_hinge", "truncated_huber"]
+SMOOTH = [name for name in losses.names() if np.isfinite(losses.get(name).bound) and name not in CUT_OFF]
+
+
+@pytest.mark.parametrize("name", CUT_OFF + SMOOTH)
+def test_rows_of_little_trust_pull_as_little_as_is_documented(name):
+    loss = losses.get(name)
+    u = np.linspace(-20, 20, 400_001)
+    trust, pull = 1 - loss.value(u) / loss.bound, np.abs(loss.derivative(u))
+    # up to rounding, by which a small trust may be 0
+    assert (pull[trust <= 0] <= 1e-6 * pull.max()).all()
+    far = np.abs(u) > 1
+    for most_trust, most_pull in ((1e-2, 1 / 5), (1e-3, 1 / 20)) if name in SMOOTH else ():
+        assert (pull[far & (trust < most_trust)] < most_pull * pull.max()).all()
+
+
+def test_the_trust_below_which_another_label_is_predicted_is_as_documented():
+    feng = losses.get("feng")
+    assert 1 - feng.value(1.0) / feng.bound == pytest.approx(0.61, abs=0.005)
+    model = UniSVMClassifier("feng", gamma=0.5).fit(EASY, 1 - TWO)
+    np.testing.assert_array_equal(model.trust(EASY, TWO) < np.exp(-0.5), model.predict(EASY) != TWO)
+
+
+def test_a_fit_is_the_same_without_rows_of_trust_zero():
+    rows, wrong = EASY, TWO.copy()
+    wrong[::10] = 1 - wrong[::10]
+    settings = {"C": 1.0, "gamma": 0.5, "landmarks": rows[1::4], "tol": 1e-10, "warm_start": True}
+    model = UniSVMClassifier("truncated_squared_hinge", **settings).fit(rows, wrong)
+    before, ignored = model.decision_function(rows), model.trust(rows, wrong) == 0
+    assert 5 <= ignored.sum() <= 10
+    model.fit(rows[~ignored], wrong[~ignored])
+    np.testing.assert_allclose(model.decision_function(rows), before, atol=1e-4)
+
+
 def test_trust_of_a_custom_bounded_loss():
     # its supremum is known from a grid only, and a row may lie beyond that
     loss = losses.custom(lambda u: u**2 / (1 + u**2), lambda u: 2 * u / (1 + u**2) ** 2, task="regression")

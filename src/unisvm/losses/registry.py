@@ -71,7 +71,9 @@ def names(task: str | None = None) -> list[str]:
 
 def get_for(task: str, loss: str | Loss, params: dict[str, Any] | None = None) -> Loss:
     """The loss of that name with these parameters, or the instance; raises ValueError if it is not for this task."""
-    found = get(loss, **read_loss_params(params))
+    params = read_loss_params(params)
+    check_names(get(loss), params)
+    found = get(loss, **params)
     if task not in found.tasks:
         usable = ", ".join(map(repr, names(task)))
         raise ValueError(f"The loss {found!r} is not for {task}. Losses for {task}: {usable}.")
@@ -85,13 +87,13 @@ def read_loss_params(params: Any) -> dict[str, Any]:
     return params or {}
 
 
-def check_names(loss: Loss, params: Iterable[str]) -> None:
-    """Raise ValueError when the loss does not have parameters of these names."""
+def check_names(loss: Loss, params: Iterable[str], error: type[Exception] = ValueError) -> None:
+    """Raise an error when the loss does not have parameters of these names."""
     known = list(loss.get_params(deep=False))
     unknown = [name for name in params if name not in known]
     if unknown:
         has = f"Its parameters are {', '.join(map(repr, known))}." if known else "It has no parameters."
-        raise ValueError(f"The loss {loss.name!r} has no parameter {unknown[0]!r}. {has}")
+        raise error(f"The loss {loss.name!r} has no parameter {unknown[0]!r}. {has}")
 
 
 def get(loss: str | Loss, **params: Any) -> Loss:
@@ -122,6 +124,6 @@ def get(loss: str | Loss, **params: Any) -> Loss:
             "Wrap functions of your own with unisvm.losses.custom(value, derivative, task=...)."
         )
     if params:
-        check_names(loss, params)
+        check_names(loss, params, TypeError)
         loss = type(loss)(**{**loss.get_params(deep=False), **params})
     return loss.validate()
