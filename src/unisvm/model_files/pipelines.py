@@ -134,9 +134,19 @@ def _pipeline_of(fields: Fields) -> Pipeline:
             expects = getattr(step, "n_features_in_", None)
             if n_features is not None and expects != n_features:
                 raise fields.refuse("steps", f"of the same number of features, {n_features} and {expects}")
-            # other transformers may return other numbers of columns
-            n_features = expects if type(step) in _OF_COLUMNS else None
+            n_features = _n_outputs(step)
     return Pipeline(steps, verbose=verbose)
+
+
+def _n_outputs(step: Any) -> int | None:
+    """Number of columns that a transformer returns, None if that is not known here."""
+    if isinstance(step, SimpleImputer):
+        # a column without any value in training is left out, but of "constant" in some versions of scikit-learn
+        n_empty = np.count_nonzero(step.statistics_ != step.statistics_)
+        if n_empty and step.strategy == "constant":
+            return None
+        return int(step.n_features_in_ - (0 if step.keep_empty_features else n_empty))
+    return step.n_features_in_ if type(step) in _OF_COLUMNS else None
 
 
 def _is_transformer(step: Any) -> bool:
