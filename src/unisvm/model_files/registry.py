@@ -61,7 +61,12 @@ class NotSaved:
 
 
 class Record(NamedTuple):
-    """A field that predictions do not need: parts of it that cannot be saved become `NotSaved`."""
+    """A field that predictions do not need: parts of it that cannot be saved become `NotSaved`.
+
+    Attributes
+    ----------
+    value
+    """
 
     value: Any
 
