@@ -22,6 +22,7 @@ from unisvm.model_files.encoding import CannotSave
 from unisvm.model_files.fields import Fields
 from unisvm.model_files.parts import make
 from unisvm.model_files.registry import PARAMETERS, WHAT_CAN_BE_SAVED, FileType, type_of
+from unisvm.tables import TableEncoder
 
 #: attributes of the scalers with a number for each column, and the parameters without which they may be None
 _OF_COLUMNS: dict[type, dict[str, str | None]] = {
@@ -146,6 +147,8 @@ def _n_outputs(step: Any) -> int | None:
         if n_empty and step.strategy == "constant":
             return None
         return int(step.n_features_in_ - (0 if step.keep_empty_features else n_empty))
+    if isinstance(step, TableEncoder):
+        return len(step.get_feature_names_out())
     return step.n_features_in_ if type(step) in _OF_COLUMNS else None
 
 

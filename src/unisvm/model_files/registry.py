@@ -76,7 +76,7 @@ PARAMETERS = "parameters"
 #: the end of a message about other objects
 WHAT_CAN_BE_SAVED = (
     "Model files hold fitted estimators of unisvm, and pipelines that end in one, of StandardScaler, MinMaxScaler, "
-    "MaxAbsScaler, RobustScaler and SimpleImputer. skops.io and joblib save other objects"
+    "MaxAbsScaler, RobustScaler, SimpleImputer and TableEncoder. skops.io and joblib save other objects"
 )
 _by_class: dict[type, FileType] = {}
 _by_name: dict[str, FileType] = {}
