@@ -220,8 +220,9 @@ def main() -> int:
     if options.again is not None:
         with tempfile.TemporaryDirectory() as name:
             copy = shutil.copyfile(options.again, Path(name) / f"case{target.suffix}")
-            print(target.attempt(target.prepare(Path(name)), copy))
-        return 0
+            word, wrong = outcome(target, target.prepare(Path(name)), copy)
+            print(wrong or word)
+        return 1 if wrong else 0
     if options.inside is None:
         return watch(target, options)
     return min(run_cases(target, options, options.inside), 1)
