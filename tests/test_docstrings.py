@@ -15,6 +15,7 @@ from unisvm import (
     feature_selection,
     kernels,
     losses,
+    model_files,
     model_selection,
     nystrom,
     onnx_export,
@@ -30,6 +31,7 @@ PACKAGES = (
     feature_selection,
     kernels,
     losses,
+    model_files,
     model_selection,
     nystrom,
     onnx_export,
@@ -37,14 +39,16 @@ PACKAGES = (
     solvers,
     tables,
 )
-#: records that a fit returns, and bases of the user's own classes, which are shown where they are used
+#: records that a fit returns or a file has, and bases of the user's own classes, which are shown where they are used
 WITHOUT_EXAMPLE = {
+    "Fields",
     "History",
     "Iteration",
     "Kernel",
     "Loss",
     "PaperSet",
     "Path",
+    "Record",
     "Result",
     "SelectionPath",
     "Start",

@@ -14,13 +14,21 @@ PUBLIC_PACKAGES = (
     "feature_selection",
     "kernels",
     "losses",
+    "model_files",
     "model_selection",
     "nystrom",
     "plotting",
     "solvers",
 )
 OPTIONAL = ("dask", "distributed", "matplotlib", "onnx", "piqp", "polars", "pyarrow", "rich", "skl2onnx", "typer")
-ON_DEMAND = ("unisvm.baselines", "unisvm.datasets", "unisvm.feature_selection", "unisvm.plotting", "sklearn.datasets")
+ON_DEMAND = (
+    "unisvm.baselines",
+    "unisvm.datasets",
+    "unisvm.feature_selection",
+    "unisvm.plotting",
+    "sklearn.datasets",
+    "sklearn.impute",
+)
 
 
 def modules_after(code):

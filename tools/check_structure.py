@@ -102,7 +102,7 @@ OPTIONAL = {
 }
 
 #: modules that take long to import and that few programs need: they may be imported where they are used
-SLOW = {"sklearn.datasets"}
+SLOW = {"sklearn.datasets", "unisvm.model_files.file_types"}
 
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60

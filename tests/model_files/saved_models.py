@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, UniSVMRegressorCV, kernels, losses
 from unisvm.feature_selection import SparseUniSVMClassifier, SparseUniSVMRegressor
+from unisvm.tables import TableEncoder
 
 X, CLASSES = make_blobs(90, n_features=3, centers=3, cluster_std=2.5, random_state=0)
 X = np.round(X, 2)
@@ -64,6 +65,7 @@ def cases():
         "search of reals": (UniSVMRegressorCV(**search), X, WAVE),
         "selection": (SparseUniSVMClassifier(random_state=0, n_alphas=4, width=0.01), X, letters),
         "selection of reals": (SparseUniSVMRegressor(random_state=0, n_alphas=4, width=0.01), X, WAVE),
+        "table": (make_pipeline(TableEncoder(), plain("three classes")), gaps, letters),
         "pipeline": (make_pipeline(SimpleImputer(), StandardScaler(), plain("three classes")), gaps, letters),
     }
 

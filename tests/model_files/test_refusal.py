@@ -4,6 +4,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
@@ -287,3 +288,13 @@ def test_a_file_of_a_newer_format(path, read):
     path.write_bytes(path.read_bytes().replace(b"model 1 ", b"model 12 ", 1))
     with pytest.raises(ValueError, match=r"is of format 12, and unisvm .* reads format 1: upgrade unisvm"):
         read(path)
+
+
+def test_callbacks_and_requests_of_scikit_learn_are_no_part_of_a_model(path):
+    model = plain("two classes")
+    with sklearn.config_context(enable_metadata_routing=True):
+        model.set_fit_request(sample_weight=True)
+    callbacks = pytest.importorskip("sklearn.callback", exc_type=ImportError)
+    model.set_callbacks(callbacks.ProgressBar())
+    unisvm.save(model.fit(X, FLAG), path)
+    assert_same(unisvm.load(path).predict(X), model.predict(X))

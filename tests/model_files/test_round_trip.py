@@ -1,12 +1,14 @@
 """A loaded model is the one that was saved: parameters, attributes and answers to the last bit."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.impute import SimpleImputer
 from sklearn.metrics import make_scorer, mean_pinball_loss
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -269,3 +271,28 @@ def test_a_file_is_not_larger_than_a_pickle_by_much(tmp_path):
     model = UniSVMClassifier(random_state=0, rank=90).fit(np.random.RandomState(0).randn(200, 200), np.arange(200) % 2)
     unisvm.save(model, tmp_path / "model.unisvm")
     assert (tmp_path / "model.unisvm").stat().st_size < len(pickle.dumps(model)) + 10_000
+
+
+@pytest.mark.parametrize(
+    "imputer",
+    [
+        SimpleImputer(strategy="median"),
+        SimpleImputer(strategy="most_frequent", keep_empty_features=True),
+        SimpleImputer(strategy="constant", fill_value=3.0),
+        SimpleImputer(missing_values=-1.0),
+    ],
+    ids=lambda imputer: imputer.strategy,
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_imputers(tmp_path, imputer, dtype):
+    rows = X.astype(dtype)
+    if imputer.missing_values == -1:
+        rows[::5, 0] = -1
+    else:
+        rows[::5, 0] = rows[:, 1] = np.nan
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Skipping features without any observed values")
+        model = make_pipeline(clone(imputer), StandardScaler(), plain("target")).fit(rows, WAVE)
+        loaded = again(model, tmp_path)
+        assert_same(model, loaded)
+        assert_same(model.predict(rows), loaded.predict(rows))

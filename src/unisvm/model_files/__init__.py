@@ -5,7 +5,11 @@ objects in files are registered: `register` adds one. docs/model_files.md descri
 """
 
 from unisvm.model_files.fields import Fields
-from unisvm.model_files.persistence import load, read_summary, save
-from unisvm.model_files.registry import NotSaved, Record, register
+from unisvm.model_files.persistence import load, read_summary, register, save
+from unisvm.model_files.registry import NotSaved, Record
 
 __all__ = ["Fields", "NotSaved", "Record", "load", "read_summary", "register", "save"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -27,10 +27,8 @@ from unisvm.regressor import UniSVMRegressor
 
 #: parameters that are folders of the machine that a model was fitted on
 _FOLDERS = ("checkpoint", "scratch_dir")
-#: set by scikit-learn's `set_fit_request` and the like; what they ask for is not saved
-_REQUESTS = "_metadata_request"
-#: set by scikit-learn's `set_callbacks`
-_CALLBACKS = "_skl_callbacks"
+#: set by `set_fit_request` and the like and by `set_callbacks` of scikit-learn; neither is part of a model
+_OF_SCIKIT_LEARN = ("_metadata_request", "_skl_callbacks")
 
 
 # ------------------------------------------------------------------ any estimator
@@ -42,10 +40,10 @@ def state_of(estimator: BaseEstimator) -> dict[str, Any]:
     for name, value in parameters.items():
         if name in _FOLDERS or value is np.random:
             parameters[name] = None
-    attributes = {name: value for name, value in vars(estimator).items() if name not in parameters}
-    for name in (_REQUESTS, _CALLBACKS):
-        attributes.pop(name, None)
-    return {PARAMETERS: Record(parameters)} | attributes
+    others = (*parameters, *_OF_SCIKIT_LEARN)
+    return {PARAMETERS: Record(parameters)} | {
+        name: value for name, value in vars(estimator).items() if name not in others
+    }
 
 
 def estimator_of(cls: type[BaseEstimator], fields: Fields) -> Any:
@@ -124,7 +122,7 @@ def _check_fit(fields: Fields, n_columns: int, n_points: int) -> None:
     for name in ("objective_", "stationarity_", "n_sweeps_"):
         fields.per_column(name, n_columns)
     fields.integer("n_iter_")
-    check_history(fields, ("objective", "stationarity", "seconds", "n_sweeps"))
+    check_history(fields, ("objective", "stationarity", "seconds"))
 
 
 def check_history(fields: Fields, names: tuple[str, ...] = ()) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -10,23 +11,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from unisvm._version import __version__
-from unisvm.model_files import machines, parts, pipelines, registry, searches, selections, tables
+from unisvm.model_files import registry
 from unisvm.model_files.decoding import Decoder
 from unisvm.model_files.encoding import CannotSave, Encoder
+from unisvm.model_files.fields import Fields
 from unisvm.model_files.file_format import FORMAT, check_path, header_line, read, refused, write
 from unisvm.model_files.registry import type_of
 from unisvm.model_files.summary import summarise
-
-for _file_type in (
-    *registry.FILE_TYPES,
-    *parts.FILE_TYPES,
-    *machines.FILE_TYPES,
-    *searches.FILE_TYPES,
-    *selections.FILE_TYPES,
-    *pipelines.FILE_TYPES,
-    *tables.FILE_TYPES,
-):
-    registry.add(_file_type)
 
 
 def save(model: BaseEstimator, path: Any, *, extra: dict[str, Any] | None = None) -> None:
@@ -64,6 +55,7 @@ def save(model: BaseEstimator, path: Any, *, extra: dict[str, Any] | None = None
     array(['a', 'b'], dtype='<U1')
     """
     place = check_path(path)
+    _know_the_library()
     _check_model(model)
     extra = _check_extra(extra)
     encoder, name = Encoder(), type(model).__name__
@@ -111,6 +103,7 @@ def load(path: Any) -> Any:
     FileNotFoundError: [Errno 2] No such file or directory: 'nowhere.unisvm'
     """
     header, arrays = read(path)
+    _know_the_library()
     with refused(path, header["unisvm"]):
         model = Decoder(arrays).decode(header["model"])
         if (kind := type_of(model)) is None or not kind.is_model:
@@ -145,6 +138,54 @@ def read_summary(path: Any) -> dict[str, Any]:
     """
     header, _ = read(path)
     return header["summary"] | {"format": FORMAT, "unisvm": header["unisvm"], "extra": header["extra"]}
+
+
+def register(
+    cls: type,
+    name: str,
+    to_fields: Callable[[Any], dict[str, Any]],
+    from_fields: Callable[[Fields], Any],
+    *,
+    is_model: bool = False,
+) -> None:
+    """Have model files hold objects of a class. Subclasses need a registration of their own.
+
+    Parameters
+    ----------
+    cls : type
+    name : str
+        In files, for ever.
+    to_fields : callable
+        Maps an object to its fields, a dict of values by name: None, bools, numbers, texts, arrays, CSR matrices,
+        lists, tuples and dicts of such, and objects of registered classes. A field that predictions do not need may be
+        a `Record`.
+    from_fields : callable
+        Maps `Fields` to an object. A file may be forged, and so each field has to be checked for its type, its shape
+        and its range; a ValueError says what is wrong. Fields that are not taken are an error.
+    is_model : bool, default=False
+        Whether it may be saved by itself or as the last step of a pipeline.
+
+    Examples
+    --------
+    >>> from unisvm import model_files
+    >>> class Shift:
+    ...     def __init__(self, by):
+    ...         self.by = by
+    >>> model_files.register(
+    ...     Shift, "examples.Shift", lambda shift: {"by": shift.by}, lambda fields: Shift(fields.number("by"))
+    ... )
+    """
+    _know_the_library()
+    registry.add(registry.FileType(cls, name, to_fields, from_fields, is_model))
+
+
+def _know_the_library() -> None:
+    """Register the classes of the library."""
+    # with the comparators and scikit-learn's imputers, which `import unisvm` leaves out
+    from unisvm.model_files.file_types import FILE_TYPES
+
+    for file_type in FILE_TYPES:
+        registry.add(file_type)
 
 
 def _check_model(model: Any) -> None:

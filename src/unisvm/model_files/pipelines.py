@@ -5,6 +5,7 @@ Of the transformers, the documented attributes are kept, which are the same in a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -21,15 +22,15 @@ from unisvm.model_files.encoding import CannotSave
 from unisvm.model_files.fields import Fields
 from unisvm.model_files.parts import make
 from unisvm.model_files.registry import PARAMETERS, WHAT_CAN_BE_SAVED, FileType, type_of
+from unisvm.tables import TableEncoder
 
-#: attributes of the scalers with a number for each column; those that depend on a parameter may be None
-_OF_COLUMNS = {
-    StandardScaler: ("mean_", "var_", "scale_"),
-    MinMaxScaler: ("min_", "scale_", "data_min_", "data_max_", "data_range_"),
-    MaxAbsScaler: ("scale_", "max_abs_"),
-    RobustScaler: ("center_", "scale_"),
+#: attributes of the scalers with a number for each column, and the parameters without which they may be None
+_OF_COLUMNS: dict[type, dict[str, str | None]] = {
+    StandardScaler: {"mean_": "with_mean", "var_": "with_std", "scale_": "with_std"},
+    MinMaxScaler: dict.fromkeys(("min_", "scale_", "data_min_", "data_max_", "data_range_")),
+    MaxAbsScaler: dict.fromkeys(("scale_", "max_abs_")),
+    RobustScaler: {"center_": "with_centering", "scale_": "with_scaling"},
 }
-_NEEDED_FOR = {"mean_": "with_mean", "var_": "with_std", "center_": "with_centering"}
 _CONTAINERS = ("default", "pandas", "polars")
 #: scikit-learn's attribute for what `set_output` was told
 _OUTPUT = "_sklearn_output_config"
@@ -38,7 +39,7 @@ _OUTPUT = "_sklearn_output_config"
 # ------------------------------------------------------------------ transformers
 
 
-def _common_state(transformer: TransformerMixin, names: tuple[str, ...]) -> dict[str, Any]:
+def _common_state(transformer: TransformerMixin, names: Iterable[str]) -> dict[str, Any]:
     """The parameters of a transformer, these of its attributes and those that all have."""
     check_is_fitted(transformer)
     state = dict(vars(transformer))
@@ -70,10 +71,9 @@ def _scaler_of(cls: type, fields: Fields) -> Any:
     scaler, n_features = _transformer_of(cls, fields)
     parameters = scaler.get_params(deep=False)
     attributes: dict[str, Any] = {}
-    for name in _OF_COLUMNS[cls]:
+    for name, switch in _OF_COLUMNS[cls].items():
         attributes[name] = fields.take(name)
-        needed = parameters.get(_NEEDED_FOR.get(name, "with_std" if cls is StandardScaler else "with_scaling"), True)
-        if attributes[name] is not None or needed:
+        if attributes[name] is not None or switch is None or parameters[switch]:
             fields.array(name, (n_features,), finite=False)
     if "n_samples_seen_" in fields:
         attributes["n_samples_seen_"] = seen = fields.take("n_samples_seen_")
@@ -102,7 +102,8 @@ def _imputer_of(fields: Fields) -> SimpleImputer:
         raise fields.refuse(PARAMETERS, "without add_indicator")
     names = {"feature_names_in_": imputer.feature_names_in_} if "feature_names_in_" in fields else {}
     # the statistics of a row are the row: so scikit-learn sets those of its attributes that it does not document
-    imputer.fit(statistics[None].astype(dtype))
+    with np.errstate(invalid="ignore"):
+        imputer.fit(statistics[None].astype(dtype))
     set_attributes(imputer, names | {"statistics_": statistics})
     return imputer
 
@@ -134,9 +135,21 @@ def _pipeline_of(fields: Fields) -> Pipeline:
             expects = getattr(step, "n_features_in_", None)
             if n_features is not None and expects != n_features:
                 raise fields.refuse("steps", f"of the same number of features, {n_features} and {expects}")
-            # other transformers may return other numbers of columns
-            n_features = expects if type(step) in _OF_COLUMNS else None
+            n_features = _n_outputs(step)
     return Pipeline(steps, verbose=verbose)
+
+
+def _n_outputs(step: Any) -> int | None:
+    """Number of columns that a transformer returns, None if that is not known here."""
+    if isinstance(step, SimpleImputer):
+        # a column without any value in training is left out, but of "constant" in some versions of scikit-learn
+        n_empty = np.count_nonzero(step.statistics_ != step.statistics_)
+        if n_empty and step.strategy == "constant":
+            return None
+        return int(step.n_features_in_ - (0 if step.keep_empty_features else n_empty))
+    if isinstance(step, TableEncoder):
+        return len(step.get_feature_names_out())
+    return step.n_features_in_ if type(step) in _OF_COLUMNS else None
 
 
 def _is_transformer(step: Any) -> bool:

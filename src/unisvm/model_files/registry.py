@@ -14,7 +14,7 @@ from unisvm.model_files.fields import Fields
 
 
 class FileType(NamedTuple):
-    """A type of objects in model files; `register` describes the entries."""
+    """A type of objects in model files; `unisvm.model_files.register` describes the entries."""
 
     cls: type
     name: str
@@ -61,7 +61,12 @@ class NotSaved:
 
 
 class Record(NamedTuple):
-    """A field that predictions do not need: parts of it that cannot be saved become `NotSaved`."""
+    """A field that predictions do not need: parts of it that cannot be saved become `NotSaved`.
+
+    Attributes
+    ----------
+    value
+    """
 
     value: Any
 
@@ -71,54 +76,16 @@ PARAMETERS = "parameters"
 #: the end of a message about other objects
 WHAT_CAN_BE_SAVED = (
     "Model files hold fitted estimators of unisvm, and pipelines that end in one, of StandardScaler, MinMaxScaler, "
-    "MaxAbsScaler, RobustScaler and SimpleImputer. skops.io and joblib save other objects"
+    "MaxAbsScaler, RobustScaler, SimpleImputer and TableEncoder. skops.io and joblib save other objects"
 )
 _by_class: dict[type, FileType] = {}
 _by_name: dict[str, FileType] = {}
 
 
-def register(
-    cls: type,
-    name: str,
-    to_fields: Callable[[Any], dict[str, Any]],
-    from_fields: Callable[[Fields], Any],
-    *,
-    is_model: bool = False,
-) -> None:
-    """Have model files hold objects of a class. Subclasses need a registration of their own.
-
-    Parameters
-    ----------
-    cls : type
-    name : str
-        In files, for ever.
-    to_fields : callable
-        Maps an object to its fields, a dict of values by name: None, bools, numbers, texts, arrays, CSR matrices,
-        lists, tuples and dicts of such, and objects of registered classes. A field that predictions do not need may be
-        a `Record`.
-    from_fields : callable
-        Maps `Fields` to an object. A file may be forged, and so each field has to be checked for its type, its shape
-        and its range; a ValueError says what is wrong. Fields that are not taken are an error.
-    is_model : bool, default=False
-        Whether it may be saved by itself or as the last step of a pipeline.
-
-    Examples
-    --------
-    >>> from unisvm import model_files
-    >>> class Shift:
-    ...     def __init__(self, by):
-    ...         self.by = by
-    >>> model_files.register(
-    ...     Shift, "examples.Shift", lambda shift: {"by": shift.by}, lambda fields: Shift(fields.number("by"))
-    ... )
-    """
-    add(FileType(cls, name, to_fields, from_fields, is_model))
-
-
 def add(file_type: FileType) -> None:
-    """Register a type whose entries are those of `register`."""
+    """Register a type; raises when its class or its name is that of another one."""
     cls, name = file_type.cls, file_type.name
-    if cls in _by_class or name in _by_name:
+    if _by_class.get(cls, file_type) is not file_type or _by_name.get(name, file_type) is not file_type:
         raise ValueError(f"{cls.__name__} or the name {name!r} is registered already.")
     _by_class[cls] = _by_name[name] = file_type
 
