@@ -16,10 +16,10 @@ private    A module uses no private name of another module or package, neither i
            in tools/access_rules.py.
 dict       Nothing writes to `__dict__` or `vars(...)`, gives them a name by which it could, or uses
            `object.__setattr__`; reading is fine.
-lazy       Imports stand at the top of a module, but for those of OPTIONAL packages, which stand where they are used, or
-           in a `try` that expects an ImportError, and of SLOW modules, which may stand where they are used. None is for
-           type checking only, and none is in a text that is run, but for `importlib.import_module` in the
-           `__getattr__` of the package, by which its parts are imported on demand.
+lazy       Imports stand at the top of a module, but for those of OPTIONAL packages, which stand where they are used (parts
+           in NEEDED excepted) or in a `try` that expects an ImportError, and of SLOW modules, which may stand where they
+           are used. None is for type checking only, and none is in a text that is run, but for
+           `importlib.import_module` in the `__getattr__` of the package, by which its parts are imported on demand.
 import     Imports are absolute, and the modules of the package that they name exist.
 cycle      The import graph has no cycle. A package's `__init__` is a module of its own: to import `unisvm.losses.base`
            is not to import `unisvm.losses`.
@@ -70,7 +70,7 @@ ORDER = [
     ["held_out"],
     ["progress", "scaling", "targets", "leave_one_out", "bases"],
     ["engine"],
-    ["fit_checks"],
+    ["fit_checks", "fitted_attributes"],
     ["io"],
     ["_validation"],
     ["distributed"],
@@ -100,6 +100,9 @@ OPTIONAL = {
     "skl2onnx",
     "typer",
 }
+
+#: packages without which a part is of no use: it may import them at its top, and no other part imports it
+NEEDED = {"cli": {"rich", "typer"}}
 
 #: modules that take long to import and that few programs need: they may be imported where they are used
 SLOW = {"sklearn.datasets", "unisvm.model_files.file_types"}
@@ -149,6 +152,8 @@ def check_lazy(module: Module) -> Iterator[Finding]:
     at_top = import_lines(outside_definitions(module.syntax))
     at_once = import_lines(run_on_import(module.syntax))
     for found in module.imports:
+        if found.package in NEEDED.get(part_of(module.name), ()):
+            continue
         if found.package in OPTIONAL and found.line in at_once:
             message = f"{found.package} may be missing, so that it must be imported where it is used"
             yield Finding(module.path, found.line, "lazy", message)

@@ -26,13 +26,13 @@ from unisvm._validation import (
     unchanged_on_failure,
 )
 from unisvm._version import __version__
-from unisvm.bases import Basis
 from unisvm.checkpoint import check_folder, fingerprint, open_stages
 from unisvm.class_pairs import order_by_class
 from unisvm.distributed import fit as dask_fit
 from unisvm.distributed.collections import is_dask
 from unisvm.engine import FitSettings, Fitted
 from unisvm.fit_checks import warn_if_doubtful, warn_unless_converged
+from unisvm.fitted_attributes import certificate, fitted_attributes, set_attributes
 from unisvm.kernel_expansion import KernelExpansion, Postprocess, identity
 from unisvm.kernels.base import as_rows
 from unisvm.losses.base import CLASSIFICATION, Loss
@@ -266,7 +266,7 @@ def fit_estimator(
         with unchanged_on_failure(estimator), np.errstate(all="ignore"):
             rows, fitted, attributes = _fit(estimator, settings, report, called_back, X, y, sample_weight, init)
         set_attributes(estimator, attributes)
-        report.say(_certificate(fitted))
+        report.say(certificate(fitted))
     warn_unless_converged(fitted, settings)
     with np.errstate(all="ignore"):
         warn_if_doubtful(rows, fitted, settings)
@@ -307,7 +307,7 @@ def _fit(
         )
 
     def attributes_of(fitted: Fitted) -> Attributes:
-        return of_targets | _fitted_attributes(fitted)
+        return of_targets | fitted_attributes(fitted)
 
     if called_back is not None:
         called_back.attributes_of = attributes_of
@@ -354,55 +354,3 @@ def _last_functions(
     same_shape = has_columns == n_features and len(estimator.dual_coef_) == n_columns
     same_classes = np.array_equal(attributes.get("classes_", []), getattr(estimator, "classes_", []))
     return estimator._expansion() if same_shape and same_classes else None
-
-
-def set_attributes(estimator: BaseEstimator, attributes: Attributes) -> None:
-    """Give the estimator these fitted attributes."""
-    for name, value in attributes.items():
-        setattr(estimator, name, value)
-
-
-def model_attributes(basis: Basis, trace_error: float, expansion: KernelExpansion) -> Attributes:
-    """Fitted attributes of an estimator with these functions."""
-    return {
-        "kernel_": expansion.kernel,
-        "landmarks_": basis.row_indices,
-        "landmark_vectors_": expansion.points,
-        "dual_coef_": expansion.dual_coef,
-        "intercept_": expansion.intercept,
-        "rank_": sum(basis.feature_map.signature),
-        "signature_": basis.feature_map.signature,
-        "trace_error_": trace_error,
-    }
-
-
-def _fitted_attributes(fitted: Fitted) -> Attributes:
-    """Attributes of the model and of the solver's end, as numbers for one column and as arrays for several."""
-    result, choice = fitted.result, fitted.choice
-
-    def per_column(array):
-        return array[0] if len(result.objective) == 1 else array
-
-    return model_attributes(fitted.basis, fitted.trace_error, fitted.expansion) | {
-        "C_": choice.C,
-        "C_scores_": {"C": choice.Cs, "error": choice.errors},
-        "objective_": per_column(result.objective),
-        "stationarity_": per_column(result.stationarity),
-        "n_sweeps_": per_column(result.n_sweeps),
-        "n_iter_": len(result.history),
-        "history_": {
-            "objective": list(map(per_column, result.history.objective)),
-            "stationarity": list(map(per_column, result.history.stationarity)),
-            "seconds": list(result.history.seconds),
-            "n_sweeps": list(result.history.n_sweeps),
-        },
-    }
-
-
-def _certificate(fitted: Fitted) -> str:
-    result = fitted.result
-    return (
-        f"rank {sum(fitted.basis.feature_map.signature)}, trace left out {fitted.trace_error:.2e}; "
-        f"{len(result.history)} iterations, objective {np.mean(result.objective):.8g}, "
-        f"stationarity {np.max(result.stationarity):.2e}"
-    )

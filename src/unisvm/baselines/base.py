@@ -12,10 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from unisvm._base import KernelEstimator, set_attributes
+from unisvm._base import KernelEstimator
 from unisvm._checks import check_number, is_integer
 from unisvm._validation import check_kernel_matrix, check_weights, drop_zero_weights, is_precomputed
 from unisvm._warnings import warn_caller
+from unisvm.fitted_attributes import set_attributes
 from unisvm.kernels import Kernel
 from unisvm.memory_budget import check_room_for_kernel
 from unisvm.nystrom.kernel_checks import check_positive_semidefinite

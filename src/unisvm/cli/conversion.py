@@ -12,7 +12,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-import unisvm
 from unisvm.cli import output
 from unisvm.cli.data import MATRICES, Data, TableOptions, read_matrix, read_rows
 from unisvm.cli.estimators import ENCODER, MACHINE, has_encoder
@@ -20,6 +19,8 @@ from unisvm.cli.messages import Messages
 from unisvm.cli.sources import Source, open_source
 from unisvm.io.libsvm import PACKED
 from unisvm.io.parquet_table import write_table
+from unisvm.model_files import load
+from unisvm.onnx_export import to_onnx
 from unisvm.rows.mapped import StoredRows
 from unisvm.tables import Table, split_target
 
@@ -43,14 +44,14 @@ def convert(given: str, format: str | None, options: TableOptions, out: str, mes
     output.check_place(out)
     suffix = _suffix(out)
     if suffix == ".onnx":
-        model = unisvm.load(given)
+        model = load(given)
         if has_encoder(model):
             raise ValueError(
                 f"{given} takes tables, whose encoder has no form in ONNX. Its machine has: in Python, "
                 f"model = unisvm.load({given!r}); unisvm.to_onnx(model[{MACHINE!r}], {out!r}), for rows that "
                 f"model[{ENCODER!r}].transform has encoded."
             )
-        unisvm.to_onnx(model, out)
+        to_onnx(model, out)
         messages.say(f"{out}, {Path(out).stat().st_size:,} bytes")
         return
     if suffix not in _WRITERS:

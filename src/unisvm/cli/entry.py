@@ -8,6 +8,14 @@ from collections.abc import Sequence
 
 from unisvm.cli.libsvm_arguments import translate
 
+_missing: str | None = None
+try:
+    from unisvm.cli.app import run
+except ModuleNotFoundError as error:
+    _missing = error.name
+    if _missing not in ("typer", "rich", "click"):
+        raise
+
 #: exit codes: all is well; bad data, a bad model, or a fit that was refused; a wrong command line; Ctrl-C
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 # what the library raises for bad input; anything else is a fault of ours, and shows where it happened
@@ -16,13 +24,8 @@ _REFUSALS = (ValueError, TypeError, OSError, MemoryError, RuntimeError, ImportEr
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code of the program with these arguments, or those of the shell when None."""
-    try:
-        # it imports typer and rich
-        from unisvm.cli.app import run
-    except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich", "click"):
-            raise
-        return _failed(f"the command line needs {error.name}: pip install 'unisvm[cli]'.")
+    if _missing is not None:
+        return _failed(f"the command line needs {_missing}: pip install 'unisvm[cli]'.")
     try:
         given, notes = translate(list(sys.argv[1:] if arguments is None else arguments))
         return run(given, notes)

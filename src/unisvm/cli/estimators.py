@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, UniSVMRegressorCV
+from unisvm.classifier import UniSVMClassifier
 from unisvm.cli.data import Data
 from unisvm.losses.base import CLASSIFICATION, REGRESSION
 from unisvm.losses.registry import get_for
+from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV
+from unisvm.regressor import UniSVMRegressor
 from unisvm.robust_scale import as_columns, location_and_scale
 from unisvm.tables import TableEncoder
 

@@ -10,7 +10,6 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-import unisvm
 from unisvm._checks import one_of
 from unisvm.cli import output
 from unisvm.cli.data import TableOptions
@@ -20,7 +19,7 @@ from unisvm.cli.new_rows import NewRows, read_new_rows
 from unisvm.cli.sources import open_source
 from unisvm.cli.summary import score_facts
 from unisvm.losses.base import CLASSIFICATION, REGRESSION
-from unisvm.model_files import read_summary
+from unisvm.model_files import load, read_summary
 
 # rows that are turned into text at a time
 _BLOCK = 50_000
@@ -61,7 +60,7 @@ def predict(asked: Prediction, messages: Messages) -> None:
     if asked.to is not None:
         one_of("kind of output", asked.to, WRITERS)
     output.check_place(asked.out)
-    model, extra = unisvm.load(asked.model), read_summary(asked.model).get("extra") or {}
+    model, extra = load(asked.model), read_summary(asked.model).get("extra") or {}
     task = CLASSIFICATION if hasattr(model, "classes_") else REGRESSION
     _check_answers(model, asked, task)
     with open_source(asked.source, asked.format) as source, messages.collected_warnings():

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
-import unisvm
 from unisvm.cli import output
 from unisvm.cli.data import Data, TableOptions, check_labels, read_training_data, take_rows, task_of
 from unisvm.cli.display import shown_progress
@@ -21,6 +20,7 @@ from unisvm.cli.messages import Messages
 from unisvm.cli.sources import STDIN, open_source
 from unisvm.cli.summary import describe, fit_facts, judge, score_facts
 from unisvm.losses.base import CLASSIFICATION
+from unisvm.model_files import save
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def train(asked: Training, path: str, messages: Messages) -> None:
             fit(model, data.X, data.y, data.weights)
         facts = fit_facts(model, data, task, perf_counter() - started) | judge(model, data, task)
     extra = {"format": source.format, "target": data.target, "task": task}
-    unisvm.save(model, path, extra=extra)
+    save(model, path, extra=extra)
     facts |= {"model": path, "bytes": Path(path).stat().st_size, "warnings": list(map(str, warnings))}
     messages.say_pairs([*describe(facts, warnings), ("model", f"{path}, {facts['bytes']:,} bytes")])
     messages.result(facts)

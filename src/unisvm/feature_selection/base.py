@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from unisvm._base import ParameterEstimator, set_attributes
+from unisvm._base import ParameterEstimator
 from unisvm._checks import check_n_jobs, check_number, check_positive_integer, is_integer, is_number, one_of
 from unisvm._validation import (
     check_rows,
@@ -27,6 +27,7 @@ from unisvm.distributed.collections import refuse_collections
 from unisvm.feature_selection.choice import RULES, SelectionPath, choose, warn_of_choice
 from unisvm.feature_selection.path import Columns, SelectionProblem, falling_strengths
 from unisvm.feature_selection.penalties import PENALTIES, Penalty
+from unisvm.fitted_attributes import set_attributes
 from unisvm.io import files
 from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels import Linear

@@ -14,10 +14,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, is_classifier
 
 from unisvm import baselines
-from unisvm._base import set_attributes
 from unisvm._checks import check_n_jobs
 from unisvm.class_pairs import class_pairs
 from unisvm.classifier import UniSVMClassifier
+from unisvm.fitted_attributes import set_attributes
 from unisvm.kernels import Kernel
 from unisvm.model_files.encoding import CannotSave
 from unisvm.model_files.fields import Fields

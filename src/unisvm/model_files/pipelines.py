@@ -16,8 +16,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from unisvm._base import set_attributes
 from unisvm._checks import is_number
+from unisvm.fitted_attributes import set_attributes
 from unisvm.model_files.encoding import CannotSave
 from unisvm.model_files.fields import Fields
 from unisvm.model_files.parts import make

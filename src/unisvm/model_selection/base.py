@@ -23,7 +23,6 @@ from unisvm._base import (
     describe_estimator,
     fit_estimator,
     read_settings,
-    set_attributes,
     target_encoder,
 )
 from unisvm._checks import one_of
@@ -54,8 +53,9 @@ from unisvm.model_selection.axes import (
     search_method,
 )
 from unisvm.model_selection.folds import SearchJob, Splits
+from unisvm.model_selection.outcome import SearchOutcome, search_attributes
 from unisvm.model_selection.scorers import make_scorer, route
-from unisvm.model_selection.search import Scores, cv_results, search_grid
+from unisvm.model_selection.search import Scores, search_grid
 from unisvm.model_selection.splits import read_splits
 from unisvm.model_selection.suspects import Cell, CleanRefit
 from unisvm.parallel import count_threads
@@ -69,17 +69,6 @@ from unisvm.targets import Attributes
 _SEARCHED_ROWS = 50_000
 #: names of the ways to search a grid
 SEARCHES = ("auto", "adaptive", "halving", "full")
-# attributes that not every fit has
-_OPTIONAL_ATTRIBUTES = ("best_estimator_", "refit_time_", "n_iter_", "searched_rows_")
-
-
-class SearchOutcome(NamedTuple):
-    """A finished search: its job, scores and fitted attributes, and the refit without suspects if there was one."""
-
-    job: SearchJob
-    scores: Scores
-    attributes: Attributes
-    clean_refit: CleanRefit | None
 
 
 class SearchStart(NamedTuple):
@@ -326,7 +315,7 @@ def fit_search(search: BaseSearch, start: SearchStart, X, y, sample_weight, para
         raise ValueError("No cell of the grid has a finite score: look at the scorer and at y.")
     warn_unfinished(search.max_iter, int(scores.unfinished.sum()), int(np.isfinite(scores.values).sum()))
     warn_at_edge(axes, choices, scores)
-    attributes |= _search_attributes(job, axes, choices, scores)
+    attributes |= search_attributes(job, axes, choices, scores)
     if not search.refit:
         return SearchOutcome(job, scores, attributes, None)
     started, clean = perf_counter(), None
@@ -342,14 +331,6 @@ def fit_search(search: BaseSearch, start: SearchStart, X, y, sample_weight, para
     best = _refit(search, start, *refit_rows, job, attributes, function, clean)
     attributes |= {"best_estimator_": best, "refit_time_": perf_counter() - started, "n_iter_": best.n_iter_}
     return SearchOutcome(job, scores, attributes, clean)
-
-
-def store_outcome(search: BaseSearch, attributes: Attributes) -> None:
-    """Give the estimator its fitted attributes; those of an earlier fit that this one lacks are removed."""
-    for name in _OPTIONAL_ATTRIBUTES:
-        if hasattr(search, name):
-            delattr(search, name)
-    set_attributes(search, attributes)
 
 
 def _draw(search: BaseSearch, X, y, sample_weight, params: dict[str, Any]):
@@ -373,25 +354,6 @@ def _identity(search: BaseSearch, axes: Axes, choices: list[KernelChoice], job: 
         "the weights": describe(job.weights),
         "the splits": fingerprint.describe_together(rows for split in job.splits for rows in split),
         "the scorer's arguments": describe(job.score_params),
-    }
-
-
-def _search_attributes(job: SearchJob, axes: Axes, choices: list[KernelChoice], scores: Scores) -> Attributes:
-    assert scores.best is not None
-    results = cv_results(scores, axes, choices)
-    index = int(np.ravel_multi_index(scores.best, scores.fit_seconds.shape))
-    params = results["params"][index]
-    return {
-        "cv_results_": results,
-        "n_splits_": len(job.splits),
-        "scorer_": job.scorer,
-        "best_index_": index,
-        "best_params_": params,
-        "best_score_": float(results["mean_test_score"][index]),
-        "C_": params["C"],
-        "gamma_": params["gamma"],
-        "loss_": params["loss"],
-        "kernel_": choices[scores.best[1]].kernel,
     }
 
 

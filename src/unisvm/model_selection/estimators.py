@@ -14,8 +14,9 @@ from unisvm.classifier import UniSVMClassifier
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.predictions import map_predictions
 from unisvm.losses.base import CLASSIFICATION, REGRESSION
-from unisvm.model_selection.base import BaseSearch, begin_search, fit_search, store_outcome
+from unisvm.model_selection.base import BaseSearch, begin_search, fit_search
 from unisvm.model_selection.calibration import METHODS, Calibration
+from unisvm.model_selection.outcome import store_outcome
 from unisvm.model_selection.suspects import refit_without_suspects
 from unisvm.regressor import UniSVMRegressor
 from unisvm.targets import check_labels, signs_of

@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from unisvm import engine
-from unisvm._base import BaseUniSVM, model_attributes, set_attributes
+from unisvm._base import BaseUniSVM
 from unisvm.checkpoint import Stages
 from unisvm.class_pairs import class_scores
 from unisvm.engine import NystromFeatures
+from unisvm.fitted_attributes import model_attributes, set_attributes
 from unisvm.kernel_expansion import KernelExpansion, identity
 from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.model_selection.axes import KernelChoice

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
-from unisvm._base import set_attributes
 from unisvm._checks import one_of
 from unisvm.distributed.collections import refuse_collections
+from unisvm.fitted_attributes import set_attributes
 from unisvm.losses.base import CLASSIFICATION, REGRESSION, TASKS
 from unisvm.model_selection.advice import warn_unfinished
 from unisvm.model_selection.axes import Axes, KernelChoice
