@@ -14,7 +14,7 @@ PEERS := scikit-learn-intelex thundersvm-cpu libsvm-official lightgbm falkon
 .PHONY: demo test test-hard test-native test-matrix test-mutation test-scale bench paper paper-full lint style types structure format clean
 
 demo: $(VENV)/for-demo
-	$(PYTHON) examples/demo.py
+	$(PYTHON) -m unisvm demo --picture demo.png
 
 test: $(VENV)/for-work
 	$(PYTHON) -m pytest -n 2 -q

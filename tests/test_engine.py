@@ -33,6 +33,7 @@ SETTINGS = FitSettings(
     loss=losses.get("logistic"),
     C=3.0,
     kernel=kernels.RBF("scale"),
+    scale=None,
     rank=25,
     rank_tol=0.0,
     landmarks="rpcholesky",

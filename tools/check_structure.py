@@ -16,9 +16,9 @@ private    A module uses no private name of another module or package, neither i
            in tools/access_rules.py.
 dict       Nothing writes to `__dict__` or `vars(...)`, gives them a name by which it could, or uses
            `object.__setattr__`; reading is fine.
-lazy       Imports stand at the top of a module, but for those of OPTIONAL packages, which stand where they are used (parts
-           in NEEDED excepted) or in a `try` that expects an ImportError, and of SLOW modules, which may stand where they
-           are used. None is for type checking only, and none is in a text that is run, but for
+lazy       Imports stand at the top of a module, but for those of OPTIONAL packages, which stand where they are used
+           or in a `try` that expects an ImportError (parts in NEEDED excepted), and of SLOW modules, which may stand
+           where they are used. None is for type checking only, and none is in a text that is run, but for
            `importlib.import_module` in the `__getattr__` of the package, by which its parts are imported on demand.
 import     Imports are absolute, and the modules of the package that they name exist.
 cycle      The import graph has no cycle. A package's `__init__` is a module of its own: to import `unisvm.losses.base`
@@ -105,7 +105,7 @@ OPTIONAL = {
 NEEDED = {"cli": {"rich", "typer"}}
 
 #: modules that take long to import and that few programs need: they may be imported where they are used
-SLOW = {"sklearn.datasets", "unisvm.model_files.file_types"}
+SLOW = {"sklearn.datasets", "sklearn.inspection", "unisvm.model_files.file_types"}
 
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60

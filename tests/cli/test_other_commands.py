@@ -84,11 +84,3 @@ def test_losses_are_completed_in_a_shell(unisvm):
 
     ended = unisvm(env=os.environ | environment)
     assert "truncated_least_squares" in ended.out
-
-
-def test_the_demo_fits_a_terminal_of_80_columns(unisvm):
-    import os
-
-    ended = unisvm("demo", env=os.environ | {"COLUMNS": "80"})
-    assert "SVC (LIBSVM)" in ended.out
-    assert max(map(len, ended.out.splitlines())) <= 80

@@ -261,7 +261,6 @@ def convert(
 
 @app.command()
 def demo(
-    context: typer.Context,
     picture: Annotated[
         str | None, typer.Option("--picture", metavar="FILE", help="Draw decision boundaries into it.")
     ] = None,
@@ -270,4 +269,4 @@ def demo(
 
     Example: unisvm demo --picture demo.png
     """
-    run_demo(picture, _messages(context, False, False))
+    run_demo(picture)

@@ -16,7 +16,8 @@ from unisvm.io.parquet_table import column_names, holds_only_numbers
 from unisvm.io.parquet_table import read_table as read_parquet_table
 from unisvm.losses.base import CLASSIFICATION
 from unisvm.rows.mapped import StoredRows
-from unisvm.tables import Table, guess_task, read_table, split_target, target_name, usual_target
+from unisvm.tables import Table, guess_task, read_table, split_target
+from unisvm.tables.targets import target_name, usual_target
 
 #: kinds of files that hold a matrix of numbers; the others hold tables
 MATRICES = ("libsvm", "npz", "npy")
