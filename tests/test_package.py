@@ -17,15 +17,19 @@ PUBLIC_PACKAGES = (
     "model_files",
     "model_selection",
     "nystrom",
+    "onnx_export",
     "plotting",
     "solvers",
+    "tables",
 )
 OPTIONAL = ("dask", "distributed", "matplotlib", "onnx", "piqp", "polars", "pyarrow", "rich", "skl2onnx", "typer")
 ON_DEMAND = (
     "unisvm.baselines",
     "unisvm.datasets",
     "unisvm.feature_selection",
+    "unisvm.onnx_export",
     "unisvm.plotting",
+    "unisvm.tables",
     "sklearn.datasets",
     "sklearn.impute",
 )

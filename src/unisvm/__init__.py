@@ -6,17 +6,16 @@ import importlib
 # and the import takes a sixth longer (benchmarks/import_time.py)
 import sklearn  # noqa: F401
 
-from unisvm import kernels, losses, model_files, model_selection, nystrom, onnx_export, solvers
+from unisvm import kernels, losses, model_files, model_selection, nystrom, solvers
 from unisvm._version import __version__
 from unisvm._warnings import FitWarning
 from unisvm.classifier import UniSVMClassifier
 from unisvm.model_files import load, save
 from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV, path
-from unisvm.onnx_export import to_onnx
 from unisvm.regressor import UniSVMRegressor
 
 # packages that no fit needs: they are imported when they are first asked for
-_ON_DEMAND = ("baselines", "datasets", "feature_selection", "plotting")
+_ON_DEMAND = ("baselines", "datasets", "feature_selection", "onnx_export", "plotting", "tables")
 
 __all__ = [
     "__version__",
@@ -31,7 +30,6 @@ __all__ = [
     "model_files",
     "model_selection",
     "nystrom",
-    "onnx_export",
     "path",
     "save",
     "solvers",
@@ -43,6 +41,8 @@ __all__ = [
 def __getattr__(name: str):
     if name in _ON_DEMAND:
         return importlib.import_module(f"unisvm.{name}")
+    if name == "to_onnx":
+        return importlib.import_module("unisvm.onnx_export").to_onnx
     raise AttributeError(f"module 'unisvm' has no attribute {name!r}")
 
 

@@ -8,3 +8,7 @@ from unisvm.onnx_export.converter import register
 from unisvm.onnx_export.export import to_onnx
 
 __all__ = ["register", "to_onnx"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
