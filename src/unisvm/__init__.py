@@ -39,10 +39,10 @@ __all__ = [
 
 
 def __getattr__(name: str):
-    if name == "to_onnx":
-        return importlib.import_module("unisvm.onnx_export").to_onnx
     if name in _ON_DEMAND:
         return importlib.import_module(f"unisvm.{name}")
+    if name == "to_onnx":
+        return importlib.import_module("unisvm.onnx_export").to_onnx
     raise AttributeError(f"module 'unisvm' has no attribute {name!r}")
 
 
