@@ -1,5 +1,7 @@
 """The installed program, and small files to give to it."""
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,18 +23,54 @@ class Ended(NamedTuple):
     err: str
 
 
+def ended_well(ended, code):
+    """The program, if it has ended with this code."""
+    assert ended.code == code, ended
+    assert "Traceback" not in ended.err, ended.err
+    return ended
+
+
 @pytest.fixture
-def unisvm(tmp_path):
+def installed(tmp_path):
     """Runs the installed program in a folder of its own, and checks its exit code."""
 
-    def run(*arguments, code=0, stdin=None, cwd=tmp_path, **options):
+    def run(*arguments, code=0, stdin=None, env=None):
         done = subprocess.run(
-            [PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, cwd=cwd, timeout=120, **options
+            [PROGRAM, *map(str, arguments)],
+            input=stdin,
+            capture_output=True,
+            cwd=tmp_path,
+            timeout=120,
+            env=os.environ | (env or {}),
         )
-        ended = Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
-        assert ended.code == code, ended
-        assert "Traceback" not in ended.err, ended.err
-        return ended
+        return ended_well(Ended(done.returncode, done.stdout.decode(), done.stderr.decode()), code)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def forking():
+    """A process that has imported the program, and forks to run it."""
+    command = [sys.executable, str(Path(__file__).with_name("forking.py"))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        process.stdin.close()
+
+
+@pytest.fixture
+def unisvm(forking, tmp_path, tmp_path_factory):
+    """Runs the program in a process of its own and a folder of its own, and checks its exit code."""
+    streams = tmp_path_factory.mktemp("streams")
+
+    def run(*arguments, code=0, stdin=b"", env=None):
+        (streams / "stdin").write_bytes(stdin)
+        request = {name: str(streams / name) for name in ("stdin", "stdout", "stderr")}
+        request |= {"arguments": list(map(str, arguments)), "cwd": str(tmp_path), "env": env or {}}
+        forking.stdin.write(json.dumps(request) + "\n")
+        forking.stdin.flush()
+        found = int(forking.stdout.readline())
+        out, err = ((streams / name).read_bytes().decode() for name in ("stdout", "stderr"))
+        return ended_well(Ended(found, out, err), code)
 
     return run
 

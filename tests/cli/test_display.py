@@ -18,7 +18,7 @@ from cli.conftest import PROGRAM
 def rows(tmp_path):
     """Rows whose fit takes some seconds."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(40_000, 10)).astype(np.float32)
+    X = rng.normal(size=(60_000, 10))
     np.savez(tmp_path / "rows.npz", X=X, y=np.sign(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=len(X))).astype(int))
     return "rows.npz"
 
@@ -46,7 +46,7 @@ def in_terminal(arguments, cwd, columns=100):
 
 
 def test_a_terminal_shows_the_fit_while_it_runs(tmp_path, rows):
-    drawn, code = in_terminal(["train", rows, "m"], tmp_path)
+    drawn, code = in_terminal(["train", "--tol", "1e-10", rows, "m"], tmp_path)
     assert code == 0
     for word in ("stage", "sweeps", "objective", "stationarity", "memory", "in use", "time"):
         assert word in drawn, drawn

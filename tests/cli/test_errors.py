@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -111,8 +110,7 @@ def test_a_wrong_command_line_has_a_code_of_its_own(unisvm):
         ["train", "x", "-c"],
         ["train", "--scale", "x", "d"],
     ):
-        ended = unisvm(*words, code=2)
-        assert "Usage: unisvm" in ended.err
+        assert "Error: " in unisvm(*words, code=2).err
 
 
 def test_an_old_model_stays_when_training_fails(unisvm, tmp_path, people):
@@ -132,10 +130,13 @@ def test_a_full_disk_is_an_error(unisvm, people):
 def test_an_interrupt_leaves_nothing_behind(tmp_path):
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "rows.npz", X=rng.normal(size=(60_000, 10)), y=rng.integers(0, 2, 60_000))
-    with subprocess.Popen([PROGRAM, "train", "rows.npz", "m"], cwd=tmp_path, stderr=subprocess.PIPE) as process:
-        time.sleep(3)
+    command = [PROGRAM, "train", "--rank", "6000", "rows.npz", "m"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
+        # the first line of its progress
+        first = process.stderr.readline()
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
+    assert first.startswith(b"training on rows.npz; stage ")
     assert process.returncode == 130
     assert err.decode().splitlines()[-1] == "unisvm: interrupted; nothing was written."
     assert [path.name for path in tmp_path.iterdir()] == ["rows.npz"]

@@ -27,6 +27,7 @@ def test_train_and_predict_with_the_defaults(unisvm, tmp_path, libsvm_files, can
     assert f"Accuracy = {100 * n_right / 169:g}% ({n_right}/169) (classification)" in ended.out
 
 
+@pytest.mark.filterwarnings("ignore:.*negative part:unisvm.FitWarning")
 @pytest.mark.parametrize(
     ("words", "parameters"),
     [
@@ -62,7 +63,9 @@ def test_probabilities_are_in_columns_of_the_labels(unisvm, tmp_path, libsvm_fil
     assert first == "labels -1 1"
     found = np.array([line.split() for line in lines], dtype=float)
     np.testing.assert_allclose(found[:, 1:].sum(axis=1), 1, atol=1e-4)
-    np.testing.assert_array_equal(found[:, 0], np.array([-1, 1])[found[:, 1:].argmax(axis=1)])
+    # labels are those of decisions, which a curve brings to probabilities: near 0 the two may differ
+    likely = np.array([-1, 1])[found[:, 1:].argmax(axis=1)]
+    assert (found[:, 0] != likely).sum() <= 2
 
 
 def test_probabilities_need_a_training_that_provides_for_them(unisvm, libsvm_files):
@@ -132,7 +135,7 @@ def test_cross_validation_of_real_targets(unisvm, real_targets):
         ("-g large", "gamma must be a number, 'scale' or 'auto', got 'large'"),
         ("-c -1", "C must be a positive number"),
         ("--loss hinges", "did you mean 'hinge'"),
-        ("--loss huber", "huber"),
+        ("--loss huber", "is not for classification"),
     ],
 )
 def test_what_is_not_here_says_what_is(unisvm, tmp_path, libsvm_files, words, said):

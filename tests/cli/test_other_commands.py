@@ -76,11 +76,3 @@ def test_the_program_says_what_it_can_do(unisvm):
     ended = unisvm("--help")
     for command in ("train", "predict", "cv", "losses", "info", "convert", "demo"):
         assert command in ended.out
-
-
-def test_losses_are_completed_in_a_shell(unisvm):
-    environment = {"_UNISVM_COMPLETE": "complete_bash", "COMP_WORDS": "unisvm train --loss trunc", "COMP_CWORD": "3"}
-    import os
-
-    ended = unisvm(env=os.environ | environment)
-    assert "truncated_least_squares" in ended.out

@@ -108,7 +108,7 @@ def test_a_matrix_goes_to_a_model_of_a_table(unisvm, tmp_path, cancer):
         (b"a b c\n1 2 3\n", "csv"),
         (b"a,b\n1,2\n", "csv"),
         (b"", "csv"),
-        (b"1 1:0.5 " * 20_000, "libsvm"),
+        (b"1 " + b"1:0.5 " * 20_000, "libsvm"),
     ],
 )
 def test_the_kind_of_text_is_found_out(tmp_path, text, kind):

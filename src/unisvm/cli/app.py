@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-import click
 import typer
 
 from unisvm._version import __version__
@@ -19,6 +18,8 @@ from unisvm.cli.messages import Messages
 from unisvm.cli.output import STDOUT
 from unisvm.cli.prediction import Prediction
 from unisvm.cli.prediction import predict as predict_file
+
+_INTERRUPTED = 130
 
 app = typer.Typer(
     name="unisvm",
@@ -40,12 +41,18 @@ def run(arguments: Sequence[str], notes: Sequence[str]) -> int:
     command = typer.main.get_command(app)
     try:
         result = command.main(list(arguments), prog_name="unisvm", standalone_mode=False, obj=list(notes))
+        if result == _INTERRUPTED:
+            # so newer versions of typer tell of Ctrl-C, and older ones by Abort
+            raise KeyboardInterrupt
         return result if isinstance(result, int) else 0
-    except click.exceptions.Abort:
+    except typer.Abort:
         raise KeyboardInterrupt from None
-    except click.ClickException as error:
+    except Exception as error:
+        # a wrong command line; where its class is found depends on the version of typer
+        if not hasattr(error, "show") or not hasattr(error, "exit_code"):
+            raise
         error.show()
-        return error.exit_code
+        return int(error.exit_code)
 
 
 def _version(asked: bool) -> None:
@@ -181,7 +188,7 @@ def _training(given: dict) -> training.Training:
         **{name: given[name] for name in same if name not in ("scale", "class_weight")},
         loss_params=tuple(given.get("loss_param") or ()),
         class_weight=tuple(given["class_weight"] or ()),
-        scale=None if given["scale"] is None else options.Scale(given["scale"]).value,
+        scale=given["scale"],
         n_jobs=given["jobs"],
     )
     return training.Training(given["data"], given["format"], table, machine, given["task"])

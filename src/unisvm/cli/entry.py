@@ -13,7 +13,7 @@ try:
     from unisvm.cli.app import run
 except ModuleNotFoundError as error:
     _missing = error.name
-    if _missing not in ("typer", "rich", "click"):
+    if _missing not in ("typer", "rich"):
         raise
 
 #: exit codes: all is well; bad data, a bad model, or a fit that was refused; a wrong command line; Ctrl-C

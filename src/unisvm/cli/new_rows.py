@@ -43,7 +43,11 @@ def read_new_rows(source: Source, model: Any, options: TableOptions, target: str
     if source.format in MATRICES:
         X, y = _read_matrix(source, model, options, takes_tables=takes_tables)
         return NewRows(_as_table(X, model, source) if takes_tables else X, y)
-    table = read_rows(source, replace(options, text=_text_columns(model[ENCODER])) if takes_tables else options)
+    table = read_rows(source, options)
+    if takes_tables:
+        # codes such as 012 look like numbers in a file that has no others
+        codes = [name for name in _text_columns(model[ENCODER], table) if table[name].dtype != object]
+        table = read_rows(source, replace(options, text=codes)) if codes else table
     y, name = None, options.target or target
     if name is not None and (options.target is not None or name in table.names):
         y = _known_targets(table[name])
@@ -51,10 +55,10 @@ def read_new_rows(source: Source, model: Any, options: TableOptions, target: str
     return NewRows(table if takes_tables else _as_matrix(table, model, source), y)
 
 
-def _text_columns(encoder: TableEncoder) -> tuple[str, ...]:
-    """Columns that were text in training: codes such as 012 would be numbers where a file has no others."""
+def _text_columns(encoder: TableEncoder, table: Table) -> list[str]:
+    """Columns of a table that were text in training."""
     pairs = zip(encoder.feature_names_in_, encoder.encodings_, strict=True)
-    return tuple(name for name, encoding in pairs if encoding.categories)
+    return [name for name, encoding in pairs if encoding.categories and name in table.names]
 
 
 def _known_targets(column: np.ndarray) -> np.ndarray | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -10,16 +9,21 @@ import typer
 from unisvm import losses
 from unisvm.cli.sources import FORMATS
 from unisvm.losses.base import TASKS
+from unisvm.scaling import SCALES
 
+SCALINGS = (*SCALES, "none")
 DATA, MACHINE, LIBSVM, RESOURCES, SAYS = "Data", "Machine", "LIBSVM's options", "Resources", "Output"
 
 
-class Scale(StrEnum):
-    """How columns are scaled."""
+def _scale(name: str | None) -> str | None:
+    """The name of a scaling; raises for another."""
+    if name is not None and name not in SCALINGS:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(SCALINGS)}.")
+    return name
 
-    standard = "standard"
-    minmax = "minmax"
-    none = "none"
+
+def _scalings(incomplete: str) -> list[str]:
+    return [name for name in SCALINGS if name.startswith(incomplete)]
 
 
 def _losses(incomplete: str) -> list[str]:
@@ -86,10 +90,13 @@ Task = Annotated[
     ),
 ]
 ScaleOption = Annotated[
-    Scale | None,
+    str | None,
     _option(
         "--scale",
         panel=DATA,
+        metavar="standard|minmax|none",
+        callback=_scale,
+        autocompletion=_scalings,
         help="Scale the columns of numbers; part of the model. By default standard, and minmax for sparse rows.",
     ),
 ]
