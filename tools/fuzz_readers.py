@@ -190,7 +190,7 @@ def fuzz_libsvm(rng: Rng, folder: Path) -> None:
     path.write_bytes(data)
     budget = MemoryBudget.parse(MEMORY)
     expected = files.Expected(30, None, rng.choice([None, 0, 1])) if rng.random() < 0.3 else None
-    rows, _ = files.open_rows(path, expected=expected, check_columns=lambda most: budget.check_columns(most, 1))
+    rows, _, _ = files.open_rows(path, expected=expected, check_columns=lambda most: budget.check_columns(most, 1))
     n_rows = 0
     for block in rows.blocks():
         assert block.shape[1] == rows.shape[1]

@@ -17,7 +17,7 @@ from unisvm.io.parquet_table import read_table as read_parquet_table
 from unisvm.losses.base import CLASSIFICATION
 from unisvm.rows.mapped import StoredRows
 from unisvm.tables import Table, guess_task, read_table, split_target
-from unisvm.tables.targets import target_name, usual_target
+from unisvm.tables.targets import target_name, usual_targets
 
 #: kinds of files that hold a matrix of numbers; the others hold tables
 MATRICES = ("libsvm", "npz", "npy")
@@ -117,7 +117,11 @@ def read_training_data(source: Source, options: TableOptions, scratch_dir: str |
 
 def _is_matrix(source: Source, target: str | None) -> bool:
     """Whether a Parquet file holds only numbers beside its target."""
-    return holds_only_numbers(source.path, target or usual_target(column_names(source.path)))
+    return holds_only_numbers(source.path, target or _one_of(usual_targets(column_names(source.path))))
+
+
+def _one_of(names: list[str]) -> str | None:
+    return names[0] if len(names) == 1 else None
 
 
 def read_rows(source: Source, options: TableOptions) -> Table:
@@ -132,7 +136,7 @@ def read_rows(source: Source, options: TableOptions) -> Table:
 def read_matrix(source: Source, options: TableOptions, scratch_dir: str | None) -> Data:
     if source.format == "parquet":
         names = column_names(source.path)
-        target = options.target or usual_target(names)
+        target = options.target or _one_of(usual_targets(names))
         if target is None:
             raise ValueError(
                 f"Say which column of {source.name} is the target, by --target: it has {', '.join(names[:20])}."

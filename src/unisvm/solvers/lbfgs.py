@@ -140,7 +140,7 @@ class BatchedLBFGS(Iteration):
         return np.asarray(done & (self.remaining <= bar * np.maximum(np.minimum(size, unit_costs), least)))
 
     def moved(self) -> np.ndarray:
-        return self.rejections == 0
+        return np.asarray(self.rejections == 0)
 
     def stalled(self) -> np.ndarray:
         return self.rejections >= _REJECTIONS_BEFORE_STOP

@@ -65,23 +65,25 @@ def split_target(table: Table, target: str | int | None = None, *, missing: str 
     return rest, _target(table, name, column)
 
 
-def usual_target(names: list[str]) -> str | None:
-    """The one name that a target usually has; None if none has it, or several."""
-    found = [name for name in names if name.lower() in USUAL_NAMES]
-    return found[0] if len(found) == 1 else None
+def usual_targets(names: list[str]) -> list[str]:
+    """Those of the names that a target usually has."""
+    return [name for name in names if name.lower() in USUAL_NAMES]
 
 
 def target_name(table: Table, target: str | int | None) -> str:
     """The name of the target's column."""
     names = table.names
     if target is None:
-        found = usual_target(names)
-        if found is not None:
-            return found
+        usual = usual_targets(names)
+        if len(usual) == 1:
+            return usual[0]
+        reason = (
+            f"has {len(usual)} columns named like one" if usual else "has no column named target, label, class or y"
+        )
         ways = "its name" if table.has_header else "its number"
         raise ValueError(
-            f"Say which column is the target, by {ways}, 'first' or 'last': {table.source} has not one column named "
-            f"target, label, class or y. Its columns are {_list(names)}."
+            f"Say which column is the target, by {ways}, 'first' or 'last': {table.source} {reason}. Its columns are "
+            f"{_list(names)}."
         )
     if isinstance(target, str) and target in names:
         return target
