@@ -17,7 +17,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from unisvm import FitWarning, UniSVMClassifier
@@ -101,6 +101,29 @@ def test_missing_numbers_have_a_column_of_their_own_if_they_are_many():
 
 def test_missing_values_that_training_did_not_have_become_the_median():
     assert TableEncoder().fit({"a": [1, 2, 9]}).transform({"a": [None]}).tolist() == [[2.0]]
+
+
+@pytest.mark.parametrize(("scale", "scaler"), [("standard", StandardScaler()), ("minmax", MinMaxScaler())])
+def test_columns_of_numbers_are_scaled_and_the_others_are_not(rng, scale, scaler):
+    numbers = {"a": 1e6 + rng.randn(50), "b": rng.randn(50) * 1e-3, "c": np.full(50, 7.0), "d": rng.randn(50)}
+    numbers["d"][::5] = np.nan
+    texts = {"town": rng.choice(["Ulm", "Bonn"], 50)}
+    encoder = TableEncoder(scale=scale, indicator_share=np.inf).fit(numbers | texts)
+    filled = SimpleImputer(strategy="median").fit_transform(np.column_stack(list(numbers.values())))
+    expected = scaler.fit_transform(filled)
+    found = encoder.transform(numbers | texts)
+    np.testing.assert_allclose(found[:, :4], expected, atol=1e-6)
+    np.testing.assert_array_equal(found[:, 4:], np.stack([texts["town"] == "Bonn", texts["town"] == "Ulm"], axis=1))
+    new = {"a": [1e6 + 3.0, None], "b": [0.1, 0.2], "c": [8.0, None], "d": [None, 2.0], "town": ["Ulm", "Ulm"]}
+    medians = np.median(np.column_stack([*list(numbers.values())[:3], filled[:, 3]]), axis=0)
+    rows = np.array([[1e6 + 3.0, 0.1, 8.0, medians[3]], [medians[0], 0.2, 7.0, 2.0]])
+    np.testing.assert_allclose(encoder.transform(new)[:, :4], scaler.transform(rows), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+def test_huge_and_tiny_numbers_are_scaled_to_finite_ones(scale):
+    table = {"huge": [1e308, -1e308, 0.0], "tiny": [5e-324, 0.0, 1e-323], "far": [1e300, 1e300 * (1 + 1e-15), 1e300]}
+    assert np.isfinite(TableEncoder(scale=scale).fit_transform(table)).all()
 
 
 def test_medians_of_huge_numbers():
@@ -286,6 +309,7 @@ def test_data_frames_as_output(encoder):
         ({"max_categories": 0}, "max_categories must be a positive integer, got 0"),
         ({"indicator_share": 0}, r"indicator_share must be a number in \(0, 1\], or inf; got 0"),
         ({"indicator_share": np.nan}, "indicator_share must be"),
+        ({"scale": "robust"}, "Unknown scale 'robust'"),
         ({"sparse_output": "yes"}, "sparse_output must be True, False or 'auto', got 'yes'"),
     ],
 )

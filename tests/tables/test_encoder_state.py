@@ -15,7 +15,7 @@ TABLE = {"age": [38, None, 40] * 20, "town": ["Ulm", "Bonn", None] * 20, "id": [
 @pytest.fixture
 def encoder():
     with pytest.warns(FitWarning, match="'id'"):
-        return TableEncoder(indicator_share=np.inf, max_categories=7).fit(TABLE)
+        return TableEncoder(scale="standard", indicator_share=np.inf, max_categories=7).fit(TABLE)
 
 
 def through_json(state):
@@ -63,6 +63,9 @@ WRONG = {
         {},
         None,
     ],
+    "scale": ["robust", 1, True, []],
+    "centres": [np.array([np.nan, 0, 0]), np.zeros(2), [0.0] * 3, None],
+    "divisors": [np.array([0.0, 1, 1]), np.array([-1.0, 1, 1]), np.array([np.inf, 1, 1]), np.ones((1, 3)), None],
     "reasons": [["", "", ""], ["x", "", "y"], ["", ""], [None] * 3, None],
 }
 

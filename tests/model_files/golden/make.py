@@ -9,11 +9,12 @@ import json
 from pathlib import Path
 
 import numpy as np
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import unisvm
 from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, losses
+from unisvm.tables import TableEncoder
 
 FOLDER = Path(__file__).resolve().parent
 SETTINGS = {"rank": 8, "random_state": 0, "tol": 1e-2}
@@ -28,13 +29,23 @@ def models():
     classifier = UniSVMClassifier(losses.Feng(a=3.0), C=2.0, class_weight={"zebu": 2.0}, **SETTINGS)
     regressor = UniSVMRegressor("welsch", kernel="laplacian", scale="standard", **SETTINGS)
     search = UniSVMClassifierCV(["hinge", "feng"], Cs=[1.0, 10.0], gammas=[0.1, "scale"], cv=3, **SETTINGS)
+    encoded = Pipeline(
+        [("columns", TableEncoder(scale="standard")), ("machine", UniSVMClassifier("hinge", C=1.0, **SETTINGS))]
+    )
     pipeline = make_pipeline(StandardScaler(), UniSVMClassifier(kernel="poly", C=1.0, **SETTINGS))
     return X, {
         "classifier": classifier.fit(X, letters),
         "regressor": regressor.fit(X.astype(np.float32), wave),
         "search": search.fit(X, letters == "bee"),
         "pipeline": pipeline.fit(X * [1, 100, 1], letters),
+        "table": encoded.fit(table(X), letters),
     }
+
+
+def table(X):
+    """The rows as columns of numbers and text, some of them missing."""
+    towns = np.array(["Ulm", "Köln", None])[np.digitize(X[:, 1], [0.0, 1.5])]
+    return {"size": [None if x > 1.5 else 100 * x for x in X[:, 0].tolist()], "town": towns.tolist()}
 
 
 def main():
@@ -42,15 +53,18 @@ def main():
     for name, model in fitted.items():
         path = FOLDER / f"{name}.unisvm"
         if path.exists():
-            raise FileExistsError(f"{path} is there, and stays as it is.")
-        rows = X[:10] * ([1, 100, 1] if name == "pipeline" else 1)
+            continue
+        rows = table(X[:10]) if name == "table" else X[:10] * ([1, 100, 1] if name == "pipeline" else 1)
         unisvm.save(model, path, extra={"made by": "make.py"})
         said = {
             method: getattr(model, method)(rows).tolist()
             for method in ("predict", "decision_function", "predict_proba")
             if hasattr(model, method)
         }
-        path.with_suffix(".json").write_text(json.dumps({"rows": rows.tolist(), "answers": said}, indent=1) + "\n")
+        given = rows if isinstance(rows, dict) else rows.tolist()
+        path.with_suffix(".json").write_text(
+            json.dumps({"rows": given, "answers": said}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":
