@@ -9,6 +9,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+# columns are brought into the order of the model's by their names before their numbers are predicted
+_NAMELESS = "X does not have valid feature names"
+
 
 class Messages:
     """Lines to people, unless the program is quiet or speaks JSON.
@@ -71,7 +74,7 @@ class Messages:
             finally:
                 texts: dict[str, Warning] = {}
                 for record in records:
-                    if issubclass(record.category, UserWarning):
+                    if issubclass(record.category, UserWarning) and not str(record.message).startswith(_NAMELESS):
                         texts.setdefault(str(record.message), record.category(str(record.message)))
                 found += texts.values()
         for text in texts:

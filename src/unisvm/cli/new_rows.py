@@ -15,6 +15,7 @@ from unisvm.cli.estimators import ENCODER, has_encoder
 from unisvm.cli.sources import Source
 from unisvm.io import files
 from unisvm.io.npz import read_npz
+from unisvm.io.parquet_table import column_names
 from unisvm.rows.mapped import StoredRows
 from unisvm.tables import Table, TableEncoder
 
@@ -43,6 +44,10 @@ def read_new_rows(source: Source, model: Any, options: TableOptions, target: str
     if source.format in MATRICES:
         X, y = _read_matrix(source, model, options, takes_tables=takes_tables)
         return NewRows(_as_table(X, model, source) if takes_tables else X, y)
+    if source.format == "parquet" and not takes_tables:
+        name = options.target or (target if target in column_names(source.path) else None)
+        X, y, _ = files.open_rows(source.path, name, expected=expected_columns(model))
+        return NewRows(X, None if y is None else whole_numbers(y))
     table = read_rows(source, options)
     if takes_tables:
         # codes such as 012 look like numbers in a file that has no others

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -93,11 +94,7 @@ def _out_of_fold(
     options: MachineOptions, data: Data, task: str, n_folds: int, messages: Messages
 ) -> tuple[np.ndarray, list[dict[str, Any]]]:
     """Predictions of each row by the fit that has not seen it, and the scores of the folds."""
-    least = int(np.unique(data.y, return_counts=True)[1].max()) if task == CLASSIFICATION else data.n_rows
-    if not 2 <= n_folds <= least:
-        raise ValueError(f"-v {n_folds}: the number of folds must be from 2 to {least} for these data.")
-    splitter = StratifiedKFold if task == CLASSIFICATION else KFold
-    folds = splitter(n_folds, shuffle=True, random_state=options.seed)
+    folds = _folds(n_folds, data, task, options.seed)
     model, found, scores = build(replace(options, checkpoint=None), data, task), None, []
     for i, (train_rows, test_rows) in enumerate(folds.split(np.zeros(data.n_rows), data.y)):
         weights = None if data.weights is None else data.weights[train_rows]
@@ -111,6 +108,14 @@ def _out_of_fold(
     return found, scores
 
 
+def _folds(n_folds: int, data: Data, task: str, seed: int) -> KFold | StratifiedKFold:
+    """The splitter of rows into folds, at random: files are often sorted."""
+    most = int(np.unique(data.y, return_counts=True)[1].max()) if task == CLASSIFICATION else data.n_rows
+    if not 2 <= n_folds <= most:
+        raise ValueError(f"-v {n_folds}: the number of folds must be from 2 to {most} for these data.")
+    return (StratifiedKFold if task == CLASSIFICATION else KFold)(n_folds, shuffle=True, random_state=seed)
+
+
 def compare(asked: Training, losses: list[str] | None, n_folds: int, messages: Messages) -> None:
     """Search the grid of every loss by cross-validation, and say which cell of each is best."""
     options = replace(asked.machine, search=True)
@@ -120,20 +125,45 @@ def compare(asked: Training, losses: list[str] | None, n_folds: int, messages: M
         task = task_of(data, task)
         check_labels(data, task)
         model = build(options, data, task)
-        search = machine_of(model).set_params(cv=n_folds, refit=False)
+        search = machine_of(model).set_params(cv=_folds(n_folds, data, task, options.seed), refit=False)
         if losses is not None:
             search.set_params(losses=losses)
         with shown_progress(messages, f"searching on {source.name}"):
             fit(model, data.X, data.y, data.weights)
-    cells = best_cells(search)
+    cells, scoring = best_cells(search), scoring_of(search, task)
+    messages.say(f"{scoring} by {n_folds} folds, and the options of `unisvm train` that stand for it")
     for cell in cells:
-        messages.say(f"{cell['score']:10.4f} ± {cell['spread']:.4f}   {cell['options']}")
-    messages.say(
-        f"best: unisvm train {cells[0]['options']} {source.path if source.name != 'standard input' else '-'} MODEL"
-    )
-    messages.result(
-        {"task": task, "scoring": search.scoring or ("accuracy" if task == CLASSIFICATION else None), "cells": cells}
-    )
+        messages.say(f"{cell['score']:>11.4g} ± {cell['spread']:<8.2g} {cell['options']}")
+    words = ["unisvm train", cells[0]["options"], *_same_options(asked), asked.source, "MODEL"]
+    messages.say(f"\nThe best: {' '.join(words)}")
+    messages.result({"task": task, "scoring": scoring, "cells": cells})
+
+
+def _same_options(asked: Training) -> list[str]:
+    """Options of a comparison that its best cell has to be trained with, too, as a shell takes them."""
+    table, machine = asked.table, asked.machine
+    given = {
+        "--target": table.target,
+        "--weights": table.weights,
+        "--format": asked.format,
+        "--delimiter": table.delimiter,
+        "--task": asked.task,
+        "--scale": machine.scale,
+        "--rank": machine.rank if machine.rank != MachineOptions.rank else None,
+    }
+    words = [f"{option} {shlex.quote(str(value))}" for option, value in given.items() if value is not None]
+    words += [f"--text {shlex.quote(name)}" for name in table.text]
+    words += [f"--class-weight {shlex.quote(pair)}" for pair in machine.class_weight]
+    flags = {"--balanced": machine.balanced, "--drop-unlabelled": table.drop_unlabelled, "--header": table.header}
+    words += [option for option, is_given in flags.items() if is_given]
+    return words + (["--no-header"] if table.header is False else [])
+
+
+def scoring_of(search: Any, task: str) -> str:
+    """Name of the score of a search."""
+    if search.scoring is not None:
+        return str(search.scoring)
+    return "accuracy" if task == CLASSIFICATION else "neg_median_absolute_error"
 
 
 def best_cells(search: Any) -> list[dict[str, Any]]:
