@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,9 @@ def _numbers(value: Any) -> Any:
     """A number or a list of them, None for too many; those that are not finite are texts, since JSON has none."""
     if value is None or isinstance(value, str):
         return value
+    if not isinstance(value, Real | np.ndarray):
+        # a parameter that only training needs may be anything
+        return None
     array = np.asarray(value)
     if array.size > _MOST_LISTED or array.dtype.kind not in "fiu":
         return None
