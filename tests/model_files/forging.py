@@ -73,7 +73,8 @@ def places(tree):
 def mutated_json(header, choose):
     """The JSON with one part that is something else; `choose` takes one of a list."""
     header = json.loads(json.dumps(header))
-    of_tree = places(header["model"])
+    # of several changes, one before may have left nothing of the model
+    of_tree = places(header.get("model")) or places(header)
     container, key = choose(of_tree if choose([True, True, True, False]) else places(header))
     how = choose(["replace", "replace", "copy", "delete", "double", "deep", "number"])
     if how == "replace":
