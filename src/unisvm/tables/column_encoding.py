@@ -85,8 +85,11 @@ def learn(column: Column, max_categories: int, indicator_share: float, scale: st
         return ColumnEncoding(DROPPED, n_missing, reason="all of it is missing")
     has_missing_column = n_missing > 0 and n_missing >= indicator_share * len(column)
     present = column[~missing]
-    # the mean of two large numbers in the middle may overflow in their sum
-    median = float(np.median(present / 2) * 2)
+    with np.errstate(over="ignore"):
+        median = float(np.median(present))
+    if not np.isfinite(median):
+        # the sum of two large numbers in the middle overflows
+        median = float(np.median(present / 2) * 2)
     centre, divisor = _scaling(np.where(missing, median, column), scale)
     return ColumnEncoding(NUMBER, n_missing, median, has_missing_column, centre=centre, divisor=divisor)
 
