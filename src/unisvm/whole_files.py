@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
+from uuid import uuid4
 
 #: length of a SHA-256 checksum in hexadecimal digits
 DIGITS = 64
@@ -21,6 +22,12 @@ def first_line(magic: bytes, rest: Any) -> bytes:
 def first_line_bytes(magic: bytes) -> int:
     """Length of the first line."""
     return len(magic) + DIGITS + 1
+
+
+def temporary_beside(path: Path) -> tuple[Path, Path]:
+    """The file that a name leads to, and another name in its folder that nobody else uses."""
+    place = path.resolve()
+    return place, place.with_name(f".{place.name}.{uuid4().hex}.tmp")
 
 
 @contextmanager

@@ -1,17 +1,18 @@
 """Progress: drawn on a terminal, lines in a pipe, nothing when it is not wanted."""
 
-import fcntl
 import os
-import pty
 import re
 import struct
 import subprocess
-import termios
 
 import numpy as np
 import pytest
 
 from cli.conftest import PROGRAM
+
+fcntl = pytest.importorskip("fcntl")
+pty = pytest.importorskip("pty")
+termios = pytest.importorskip("termios")
 
 
 @pytest.fixture

@@ -143,3 +143,27 @@ def test_what_is_not_here_says_what_is(unisvm, tmp_path, libsvm_files, words, sa
     assert said in ended.err
     assert ended.err.count("\n") == 1
     assert not (tmp_path / "train.model").exists()
+
+
+def test_decisions_have_no_place_in_LIBSVMs_form(unisvm, libsvm_files):
+    train, test = libsvm_files
+    unisvm("train", "-q", train, "m")
+    assert "use --to csv" in unisvm("predict", "--decisions", test, "m", "out", code=1).err
+    unisvm("predict", "-q", "--decisions", "--to", "csv", test, "m", "out")
+
+
+def test_the_units_of_C_are_those_of_the_targets_whatever_the_loss(unisvm, tmp_path, real_targets):
+    X, y = real_targets
+    unisvm("train", "-q", "-s", "3", "--loss", "huber", "-c", "50", "train", "m")
+    scale = 1.4826 * np.median(np.abs(y[:300] - np.median(y[:300])))
+    model = UniSVMRegressor("huber", C=50 / scale, scale="minmax", random_state=0).fit(
+        sparse.csr_array(X[:300]), y[:300]
+    )
+    unisvm("predict", "-q", "test", "m", "out")
+    np.testing.assert_allclose(labels(tmp_path / "out"), model.predict(sparse.csr_array(X[300:])), rtol=1e-6)
+
+
+def test_cross_validation_of_constant_targets(unisvm, tmp_path):
+    (tmp_path / "flat").write_text("".join(f"3 1:{i}\n" for i in range(20)))
+    ended = unisvm("train", "-s", "3", "-v", "2", "flat")
+    assert "Cross Validation Mean squared error = " in ended.out

@@ -2,6 +2,9 @@
 
 import bz2
 import gzip
+import json
+import os
+import threading
 
 import numpy as np
 import pandas as pd
@@ -21,7 +24,7 @@ def expected(cancer):
 
 def predicted(unisvm, tmp_path, train, test, *options):
     unisvm("train", "-q", *options, train, "m")
-    unisvm("predict", "-q", "--to", "npy", *options[:0], test, "m", "out.npy")
+    unisvm("predict", "-q", "--to", "npy", test, "m", "out.npy")
     return np.load(tmp_path / "out.npy")
 
 
@@ -109,6 +112,8 @@ def test_a_matrix_goes_to_a_model_of_a_table(unisvm, tmp_path, cancer):
         (b"a,b\n1,2\n", "csv"),
         (b"", "csv"),
         (b"1 " + b"1:0.5 " * 20_000, "libsvm"),
+        (b"# a comment\n" * 30 + b"1 1:0.5\n", "libsvm"),
+        (b"# a comment\n" * 9_000, "csv"),
     ],
 )
 def test_the_kind_of_text_is_found_out(tmp_path, text, kind):
@@ -134,3 +139,63 @@ def test_sparse_npz(unisvm, tmp_path, cancer):
     unisvm("predict", "-q", "--to", "npy", "rows.npz", "m", "out.npy")
     expected = UniSVMClassifier(scale="minmax", random_state=0).fit(sparse_rows, y).predict(sparse_rows)
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
+
+
+@pytest.fixture
+def every_kind(tmp_path, cancer):
+    """The same rows and labels in files of every kind, by their kinds."""
+    X, y = cancer
+    frame = pd.DataFrame(X[:120], columns=[f"c{i}" for i in range(30)]).assign(label=y[:120])
+    frame.to_parquet(tmp_path / "rows.parquet")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame.to_csv(tmp_path / "rows.tsv", index=False, sep="\t")
+    dump_svmlight_file(X[:120], y[:120], str(tmp_path / "rows.svm"), zero_based=False)
+    np.savez(tmp_path / "rows.npz", X=X[:120], y=y[:120])
+    return {"parquet": "rows.parquet", "csv": "rows.csv", "tsv": "rows.tsv", "libsvm": "rows.svm", "npz": "rows.npz"}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "tsv", "libsvm", "npz"])
+def test_every_kind_is_read_from_standard_input_and_under_another_name(unisvm, tmp_path, every_kind, kind):
+    path = tmp_path / every_kind[kind]
+    content = path.read_bytes()
+    (tmp_path / "nameless").write_bytes(content)
+    (tmp_path / "rows.json").write_bytes(content)
+    unisvm("train", "-q", "--scale", "standard", path, "expected")
+    unisvm("train", "-q", "--scale", "standard", "--format", kind, "-", "piped", stdin=content)
+    unisvm("train", "-q", "--scale", "standard", "--format", kind, "rows.json", "renamed")
+    models = ["piped", "renamed"]
+    if kind != "tsv":
+        unisvm("train", "-q", "--scale", "standard", "nameless", "found")
+        models.append("found")
+    for model in ("expected", *models):
+        unisvm("predict", "-q", "--to", "npy", path, model, f"{model}.npy")
+    for model in models:
+        np.testing.assert_array_equal(np.load(tmp_path / f"{model}.npy"), np.load(tmp_path / "expected.npy"))
+
+
+@pytest.mark.parametrize("kind", ["libsvm", "csv"])
+def test_a_named_pipe_is_read_whole(unisvm, tmp_path, every_kind, kind):
+    # more than what is read to find out its kind
+    lines = (tmp_path / every_kind[kind]).read_text().splitlines(keepends=True)
+    content = "".join([lines[0], *lines[1:] * 12])
+    (tmp_path / "large").write_text(content)
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(content))
+    writer.start()
+    facts = json.loads(unisvm("train", "--json", "pipe", "m").out)
+    writer.join()
+    assert facts["rows"] == json.loads(unisvm("train", "--json", "large", "n").out)["rows"]
+    assert facts["classes"].keys() == {"-1", "1"}
+
+
+def test_targets_of_parquet_in_a_file_of_their_own(unisvm, tmp_path, cancer):
+    X, y = cancer
+    pd.DataFrame(X, columns=[f"c{i}" for i in range(30)]).to_parquet(tmp_path / "rows.parquet")
+    np.save(tmp_path / "y.npy", y)
+    unisvm("train", "-q", "--target", "y.npy", "rows.parquet", "m")
+    assert "Accuracy = 9" in unisvm("predict", "--target", "y.npy", "rows.parquet", "m", "out").out
+
+
+def test_options_of_tables_are_refused_for_matrices(unisvm, libsvm_files):
+    for option in (["--text", "a"], ["--drop-unlabelled"], ["--no-header"], ["--delimiter", ";"]):
+        assert f"{option[0]} is for tables" in unisvm("train", *option, libsvm_files[0], code=1).err

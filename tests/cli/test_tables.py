@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -118,15 +119,18 @@ def test_a_table_without_a_header(unisvm, tmp_path, people):
 
 def test_weights_are_those_of_a_column(unisvm, tmp_path):
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200), "w": rng.integers(0, 3, 200)})
-    frame["target"] = np.where(frame["a"] + frame["b"] > 0, "yes", "no")
+    frame = pd.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200), "w": rng.integers(0, 9, 200)})
+    frame["target"] = np.where(frame["a"] + rng.normal(size=200) > 0, "yes", "no")
     frame.to_csv(tmp_path / "weighted.csv", index=False)
-    unisvm("train", "-q", "--weights", "w", "-c", "1", "weighted.csv", "m")
-    copies = frame.loc[frame.index.repeat(frame["w"])].drop(columns="w")
-    copies.to_csv(tmp_path / "copies.csv", index=False)
+    frame.drop(columns="w").to_csv(tmp_path / "even.csv", index=False)
+    unisvm("train", "-q", "--weights", "w", "-c", "1", "--scale", "none", "weighted.csv", "m")
+    unisvm("train", "-q", "-c", "1", "--scale", "none", "even.csv", "even")
+    X, y, w = frame[["a", "b"]].to_numpy(), frame["target"], frame["w"]
+    expected = UniSVMClassifier(C=1.0, random_state=0).fit(X, y, w).decision_function(X)
     model = library.load(tmp_path / "m")
     assert list(model["columns"].feature_names_in_) == ["a", "b"]
-    assert model["machine"].score(model["columns"].transform(copies), copies["target"]) > 0.95
+    np.testing.assert_allclose(model.decision_function(frame[["a", "b"]]), expected, atol=1e-6)
+    assert np.abs(library.load(tmp_path / "even").decision_function(frame[["a", "b"]]) - expected).max() > 0.1
 
 
 def test_real_targets(unisvm, tmp_path):
@@ -141,16 +145,63 @@ def test_real_targets(unisvm, tmp_path):
     np.testing.assert_allclose(pd.read_csv(tmp_path / "out.csv")["prediction"], expected, rtol=1e-3)
 
 
-def test_suspects_are_reported_by_a_search(unisvm, tmp_path, people):
+def test_a_search_is_kept_with_its_score(unisvm, tmp_path, people):
     ended = unisvm("train", "--json", "--search", "--target", "income", people[0], "m")
     facts = json.loads(ended.out)
     assert 0.8 < facts["cross_validated_score"] <= 1
-    assert hasattr(library.load(tmp_path / "m")["machine"], "best_params_")
+    assert library.load(tmp_path / "m")["machine"].best_score_ == facts["cross_validated_score"]
 
 
-def test_losses_are_compared_by_cross_validation(unisvm, people):
+def test_rows_without_a_target_are_left_out_if_it_is_asked_for(unisvm, tmp_path, people):
+    text = (tmp_path / people[0]).read_text(encoding="utf-8")
+    (tmp_path / "holes.csv").write_text(text + "44,manager,Bonn,\n" * 5, encoding="utf-8")
+    ended = unisvm("train", "--target", "income", "holes.csv", "m", code=1)
+    assert "line 212" in ended.err
+    assert "--drop-unlabelled" in ended.err
+    ended = unisvm("train", "--json", "--drop-unlabelled", "--target", "income", "holes.csv", "m")
+    assert json.loads(ended.out)["rows"] == 210
+
+
+def test_codes_stay_text_in_new_rows(unisvm, tmp_path):
+    rng = np.random.default_rng(0)
+    codes = rng.choice(["012", "12", "x7"], 120)
+    frame = pd.DataFrame({"code": codes, "label": np.where(codes == "012", "yes", "no")})
+    frame.to_csv(tmp_path / "codes.csv", index=False)
+    unisvm("train", "-q", "codes.csv", "m")
+    (tmp_path / "new.csv").write_text("code\n012\n12\n")
+    assert predictions(unisvm("predict", "-q", "new.csv", "m").out) == ["yes", "no"]
+
+
+def test_columns_that_are_passed_over_are_told_of(unisvm, tmp_path, people):
+    unisvm("train", "-q", "--target", "income", people[0], "m")
+    (tmp_path / "more.csv").write_text("age,job,city,shoe size\n44,manager,Bonn,42\n")
+    assert "passed over: shoe size" in unisvm("predict", "more.csv", "m").err
+
+
+def test_json_needs_a_file_for_the_predictions(unisvm, people):
+    training, new = people
+    unisvm("train", "-q", "--target", "income", training, "m")
+    assert "give OUT" in unisvm("predict", "--json", new, "m", code=1).err
+    facts = json.loads(unisvm("predict", "--json", new, "m", "out.csv").out)
+    assert facts["rows"] == 3
+    assert "Paris" in facts["warnings"][0]
+
+
+def test_an_encoding_without_our_letters_is_no_error(unisvm, people):
+    ended = unisvm("train", "--target", "income", people[0], "m", env={"PYTHONIOENCODING": "cp1252"})
+    assert "the median" in ended.out
+
+
+def test_losses_are_compared_by_cross_validation(unisvm, tmp_path, people):
     ended = unisvm("cv", "--json", "--losses", "hinge,feng", "--target", "income", people[0])
     cells = json.loads(ended.out)["cells"]
     assert {cell["options"].split()[1] for cell in cells} == {"hinge", "feng"}
     assert cells[0]["score"] >= cells[1]["score"]
-    unisvm("train", "-q", *cells[0]["options"].split(), "--target", "income", people[0], "m")
+    options = ["--target", "income", "--rank", "50", "--seed", "3", "-d", "2", "-t", "poly"]
+    best = unisvm("cv", "--losses", "hinge", *options, people[0]).out.splitlines()[-1]
+    words = shlex.split(best.removeprefix("The best: "))
+    assert words[:2] == ["unisvm", "train"]
+    assert words[-2:] == [people[0], "MODEL"]
+    unisvm(*words[1:-1], "m")
+    model = library.load(tmp_path / "m")["machine"]
+    assert (model.kernel, model.degree, model.rank, model.random_state) == ("poly", 2, 50, 3)

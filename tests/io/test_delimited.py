@@ -277,3 +277,13 @@ def test_sample_of_long_lines_has_a_header(monkeypatch):
     table = read(",".join(names) + "\n" + ",".join(["1"] * 100) + "\n")
     assert table.names == names
     assert dialect.FEW_LINES > 1
+
+
+def test_a_header_longer_than_a_chunk_above_a_column_that_is_text_late():
+    names = [f"{'x' * 4000}{j}" for j in range(80)]
+    rows = [["1"] * 80 for _ in range(3000)]
+    rows[-1500:] = [["1"] * 79 + ["late"] for _ in range(1500)]
+    content = "\n".join(",".join(row) for row in [names, *rows]) + "\n"
+    table = read(content)
+    assert table.n_rows == 3000
+    assert table.columns[-1][-1] == "late"

@@ -154,3 +154,12 @@ def test_archives_that_numpy_does_not_write(tmp_path, method):
     with zipfile.ZipFile(tmp_path / "rows.npz", "w", method) as archive:
         archive.writestr("X.npy", held.getvalue())
     refused(tmp_path / "rows.npz", "X is packed or encrypted as NumPy does not do it")
+
+
+def test_sparse_matrices_of_half_precision(tmp_path):
+    X = sparse.random(9, 4, 0.5, format="csr", random_state=0)
+    arrays = {"data": X.data.astype(np.float16), "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
+    np.savez(tmp_path / "half.npz", format=np.array("csr"), **arrays)
+    found, _ = read_npz(tmp_path / "half.npz")
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found.toarray(), X.toarray(), atol=1e-3)

@@ -404,3 +404,15 @@ def test_a_folder_that_is_not_writable(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(PermissionError, match="its folder is not writable"):
         unisvm.save(plain("two classes").fit(X, TARGETS["two classes"]), tmp_path / "model.unisvm")
+
+
+def test_folders_of_a_forged_file_are_not_written_into(tmp_path, smallest):
+    header, rest = split(smallest)
+    parameters = header["model"]["fields"]["parameters"]["items"]
+    folders = [pair for pair in parameters if pair[0] in ("checkpoint", "scratch_dir")]
+    assert len(folders) == 2
+    for pair in folders:
+        pair[1] = str(tmp_path / "of the author's choice")
+    (tmp_path / "forged.unisvm").write_bytes(joined(header, rest))
+    model = unisvm.load(tmp_path / "forged.unisvm")
+    assert (model.checkpoint, model.scratch_dir) == (None, None)

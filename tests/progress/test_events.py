@@ -259,3 +259,16 @@ def test_a_search_that_was_ended_goes_on_without_the_listener(tmp_path):
     assert np.isnan(search.cv_results_["mean_test_score"]).sum() == 4
     search.fit(X, y)
     np.testing.assert_array_equal(search.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"])
+
+
+def test_a_search_that_fails_says_so():
+    def fails(event):
+        if isinstance(event, CellScored):
+            raise RuntimeError("enough")
+
+    events = []
+    with listen(events.append), listen(fails), pytest.raises(RuntimeError, match="enough"):
+        UniSVMClassifierCV("hinge", Cs=[1.0], gammas=[0.5], cv=2).fit(X, y)
+    ended = [event for event in events if isinstance(event, KernelEnds | RoundEnds)]
+    assert [type(event) for event in ended] == [KernelEnds, RoundEnds]
+    assert all(event.failed for event in ended)

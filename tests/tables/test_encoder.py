@@ -126,6 +126,13 @@ def test_huge_and_tiny_numbers_are_scaled_to_finite_ones(scale):
     assert np.isfinite(TableEncoder(scale=scale).fit_transform(table)).all()
 
 
+def test_numbers_far_from_0_keep_their_digits(rng):
+    far = 1e15 + np.round(30 * rng.randn(200))
+    encoded = TableEncoder(scale="standard").fit_transform({"far": far}).ravel()
+    np.testing.assert_allclose(encoded, (far - far.mean()) / far.std(), atol=0.02)
+    np.testing.assert_allclose(np.diff(encoded), np.diff(far) / far.std(), rtol=1e-3)
+
+
 def test_medians_of_huge_numbers():
     assert TableEncoder().fit({"a": [1.7e308, 1.6e308, None]}).encodings_[0].median == pytest.approx(1.65e308)
 

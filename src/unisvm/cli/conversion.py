@@ -24,6 +24,8 @@ from unisvm.onnx_export import to_onnx
 from unisvm.rows.mapped import StoredRows
 from unisvm.tables import Table, split_target
 
+# endings of text, which may be packed
+_TEXT = (".svm", ".libsvm", ".csv", ".tsv")
 # a table of more numbers than this is refused where most of them would be zeros
 _MOST_ENTRIES = 2 * 10**8
 _BLOCK = 20_000
@@ -56,7 +58,7 @@ def convert(given: str, format: str | None, options: TableOptions, out: str, mes
         return
     if suffix not in _WRITERS:
         raise ValueError(
-            f"{out}: the ending must be one of {', '.join([*_WRITERS, '.onnx'])}; also .gz or .bz2 after it."
+            f"{out}: the ending must be one of {', '.join([*_WRITERS, '.onnx'])}; .gz or .bz2 may follow one of text."
         )
     with open_source(given, format) as source, messages.collected_warnings():
         data = _read(source, options)
@@ -67,8 +69,9 @@ def convert(given: str, format: str | None, options: TableOptions, out: str, mes
 
 
 def _suffix(out: str) -> str:
+    """Ending of a name that says what to write, without that of packed text."""
     suffixes = [suffix.lower() for suffix in Path(out).suffixes]
-    if suffixes and suffixes[-1] in PACKED:
+    if len(suffixes) > 1 and suffixes[-1] in PACKED and suffixes[-2] in _TEXT:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
 
@@ -128,7 +131,7 @@ def _write_libsvm(data: Converted, file: BinaryIO) -> None:
         )
     if y.dtype.kind in "OUS":
         raise ValueError(
-            f"The targets of {data.source.name} are text, such as {y[0]!r}: LIBSVM's form has numbers only."
+            f"The targets of {data.source.name} are text, such as {str(y[0])!r}: LIBSVM's form has numbers only."
         )
     dump_svmlight_file(X, y, file, zero_based=False)
 
@@ -147,14 +150,12 @@ def _write_delimited(data: Converted, file: BinaryIO, delimiter: str = ",") -> N
 
 def _fields(column: list[Any]) -> list[Any]:
     """Entries as CSV has them: whole numbers without a point, nothing where one is missing."""
-    return [
-        ""
-        if entry is None or entry != entry
-        else int(entry)
-        if isinstance(entry, float) and entry.is_integer()
-        else entry
-        for entry in column
-    ]
+    return ["" if entry is None or entry != entry else _shortest(entry) for entry in column]
+
+
+def _shortest(entry: Any) -> Any:
+    is_whole = isinstance(entry, float) and entry.is_integer() and 0 < abs(entry) < 2**53
+    return int(entry) if is_whole or (entry == 0 and str(entry) == "0.0") else entry
 
 
 def _write_parquet(data: Converted, file: BinaryIO) -> None:

@@ -134,6 +134,12 @@ def read_rows(source: Source, options: TableOptions) -> Table:
 
 
 def read_matrix(source: Source, options: TableOptions, scratch_dir: str | None) -> Data:
+    """The data of a source that holds a matrix."""
+    of_tables = {"--text": options.text, "--drop-unlabelled": options.drop_unlabelled, "--delimiter": options.delimiter}
+    of_tables |= {"--header": options.header, "--no-header": options.header is False}
+    for option, given in of_tables.items():
+        if given and source.format != "parquet":
+            raise ValueError(f"{option} is for tables of text, and {source.name} is {source.format}.")
     if source.format == "parquet":
         names = column_names(source.path)
         target = options.target or _one_of(usual_targets(names))
@@ -142,7 +148,8 @@ def read_matrix(source: Source, options: TableOptions, scratch_dir: str | None) 
                 f"Say which column of {source.name} is the target, by --target: it has {', '.join(names[:20])}."
             )
         X, y, weights = files.open_rows(source.path, target, options.weights, scratch_dir=scratch_dir)
-        return Data(source, X, whole_numbers(y), weights, target)
+        y, weights = files.open_beside("--target", y), files.open_beside("--weights", weights)
+        return Data(source, X, whole_numbers(y), weights, target if target in names else None)
     if source.format == "npz":
         X, y = read_npz(source.path)
     else:
@@ -153,19 +160,14 @@ def read_matrix(source: Source, options: TableOptions, scratch_dir: str | None) 
 
 
 def _read_table(source: Source, options: TableOptions) -> Data:
-    table = read_rows(source, options)
-    weights = None
+    table, weights = read_rows(source, options), None
+    target = target_name(table, options.target)
+    rest, y = split_target(table, target, missing="drop" if options.drop_unlabelled else "error")
     if options.weights is not None:
-        weights = table[options.weights]
+        weights = rest[options.weights]
         if weights.dtype == object:
             raise ValueError(f"The column {options.weights!r} of {source.name} must hold weights, but it holds text.")
-        table = table.without([options.weights])
-    target = target_name(table, options.target)
-    if options.drop_unlabelled:
-        column = table[target]
-        is_there = np.array([entry is not None for entry in column]) if column.dtype == object else ~np.isnan(column)
-        table, weights = table.take_rows(is_there), None if weights is None else weights[is_there]
-    rest, y = split_target(table, target)
+        rest = rest.without([options.weights])
     return Data(source, rest, y, weights, target)
 
 
@@ -185,9 +187,9 @@ def check_labels(data: Data, task: str) -> None:
     """Raise when the targets cannot be those of the task."""
     if task == CLASSIFICATION and len(np.unique(data.y)) < 2:
         raise ValueError(
-            f"All rows of {data.source.name} have the label {data.y[0]!r}: a classifier needs two classes."
+            f"All rows of {data.source.name} have the label {str(data.y[0])!r}: a classifier needs two classes."
         )
     if task != CLASSIFICATION and np.asarray(data.y).dtype.kind in "OUS":
         raise ValueError(
-            f"The targets of {data.source.name} are text, such as {data.y[0]!r}: use --task classification."
+            f"The targets of {data.source.name} are text, such as {str(data.y[0])!r}: use --task classification."
         )

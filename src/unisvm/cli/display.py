@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,12 +30,15 @@ _SECONDS_BETWEEN_LINES, _SHARE_BETWEEN_LINES = 5.0, 0.05
 
 
 @contextmanager
-def shown_progress(messages: Messages, name: str) -> Iterator[None]:
-    """Context whose fits are shown on standard error under this name, unless the program is quiet or speaks JSON."""
+def shown_progress(messages: Messages, name: str, stage: str = "between stages") -> Iterator[None]:
+    """Context whose fits are shown on standard error under this name, unless the program is quiet or speaks JSON.
+
+    `stage` is what is shown while there is none of a fit.
+    """
     if not messages.is_talking:
         yield
         return
-    board = Board(name)
+    board = Board(name, stage)
     shown = _live(board) if sys.stderr.isatty() else _lines(board)
     with listen(board), shown:
         yield
@@ -47,10 +51,12 @@ class Board:
     ----------
     name : str
         Of the work.
+    stage : str
+        What is under way when no stage of a fit is.
     """
 
-    def __init__(self, name: str):
-        self.name = name
+    def __init__(self, name: str, stage: str):
+        self.name, self._stage = name, stage
         self._course, self._lock = Course(), Lock()
         self._began = perf_counter()
         self._last: IterationEnds | None = None
@@ -72,7 +78,7 @@ class Board:
             standing, last = self._course.standing(), self._last
         seconds = perf_counter() - self._began
         # what the solver says of itself has lines of its own
-        stage = "between stages" if standing is None else standing.text.partition(": iteration")[0]
+        stage = self._stage if standing is None else standing.text.partition(": iteration")[0]
         found = [("", self.name), ("stage", stage)]
         if last is not None:
             found += [
@@ -95,7 +101,7 @@ def memory_in_use() -> float:
     """Bytes that the process holds in memory; 0 where the system does not tell."""
     try:
         with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * 4096.0
+            return float(int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
     except (OSError, ValueError):
         if resource is None:
             return 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -26,11 +27,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code of the program with these arguments, or those of the shell when None."""
     if _missing is not None:
         return _failed(f"the command line needs {_missing}: pip install 'unisvm[cli]'.")
+    for stream in (sys.stdout, sys.stderr):
+        # an encoding that lacks a letter of ours is no reason to end
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         given, notes = translate(list(sys.argv[1:] if arguments is None else arguments))
         return run(given, notes)
     except KeyboardInterrupt:
-        print("unisvm: interrupted; nothing was written.", file=sys.stderr)
+        print("unisvm: interrupted.", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # whoever read our output has enough; what Python would flush at its end goes nowhere

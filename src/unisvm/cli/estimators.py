@@ -27,6 +27,7 @@ _OTHER_SVM_TYPES = {
     2: "one-class machines are not here",
     4: "ν-SVR is not here: use -s 3 with C and -p",
 }
+_LOSSES_WITH_WIDTH = ("epsilon_insensitive", "smooth_epsilon_insensitive")
 #: losses that LIBSVM's machines have
 _LIBSVM_LOSSES = {0: "hinge", 3: "epsilon_insensitive"}
 
@@ -126,8 +127,10 @@ def _parameters(options: MachineOptions, data: Data, task: str) -> dict[str, Any
     loss = options.loss or _libsvm_loss(options) or ("feng" if task == CLASSIFICATION else "huber")
     loss_params = dict(_pair("--loss-param", text) for text in options.loss_params)
     C: Any = options.C if options.C == "auto" else _number("C", options.C)
-    if options.epsilon is not None or (options.svm_type == 3 and C != "auto"):
-        C, loss_params = _in_units_of_scale(options, data, task, C, loss_params)
+    if options.epsilon is not None and task == CLASSIFICATION:
+        raise ValueError("-p is the width of a loss of real targets: use it with -s 3.")
+    if options.epsilon is not None or options.svm_type == 3:
+        C, loss_params = _in_units_of_scale(options, data, loss, C, loss_params)
     kernel = _KERNELS.get(options.kernel or "rbf", options.kernel or "rbf")
     if kernel in ("4", "precomputed"):
         raise ValueError("A precomputed kernel (-t 4) is for Python: UniSVMClassifier(kernel='precomputed').")
@@ -153,20 +156,19 @@ def _libsvm_loss(options: MachineOptions) -> str | None:
 
 
 def _in_units_of_scale(
-    options: MachineOptions, data: Data, task: str, C: Any, loss_params: dict[str, float]
+    options: MachineOptions, data: Data, loss: str, C: Any, loss_params: dict[str, float]
 ) -> tuple[Any, dict[str, float]]:
     """C and ε in units of the targets' robust scale, from LIBSVM's, which are in those of the targets."""
-    if task == CLASSIFICATION:
-        raise ValueError("-p is the width of a loss of real targets: use it with -s 3.")
-    if options.svm_type != 3 and options.loss not in ("epsilon_insensitive", "smooth_epsilon_insensitive"):
+    has_width = loss in _LOSSES_WITH_WIDTH
+    if options.epsilon is not None and not has_width:
         raise ValueError("-p is the width of the ε-insensitive loss: use it with -s 3 or --loss epsilon_insensitive.")
     columns = as_columns(data.y)
     weights = np.ones(len(columns)) if data.weights is None else data.weights
     scale = float(location_and_scale(columns, weights)[1][0]) or 1.0
-    epsilon = 0.1 if options.epsilon is None else options.epsilon
-    if options.svm_type == 3 and C != "auto":
-        C = C / scale
-    return C, {"epsilon": epsilon / scale} | loss_params
+    if has_width:
+        # LIBSVM's default is 0.1
+        loss_params = {"epsilon": (0.1 if options.epsilon is None else options.epsilon) / scale} | loss_params
+    return C / scale if options.svm_type == 3 and C != "auto" else C, loss_params
 
 
 def _class_weight(options: MachineOptions, data: Data) -> Any:

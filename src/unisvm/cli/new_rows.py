@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,15 +17,17 @@ from unisvm.cli.sources import Source
 from unisvm.io import files
 from unisvm.io.npz import read_npz
 from unisvm.io.parquet_table import column_names
+from unisvm.io.table import is_missing
 from unisvm.rows.mapped import StoredRows
 from unisvm.tables import Table, TableEncoder
 
 
 class NewRows(NamedTuple):
-    """Rows as the model takes them, and their targets if the data have these."""
+    """Rows as the model takes them, their targets if the data have these, and columns that are not used."""
 
     X: Any
     y: np.ndarray | None
+    unused: Sequence[str] = ()
 
 
 def read_new_rows(source: Source, model: Any, options: TableOptions, target: str | None) -> NewRows:
@@ -47,6 +50,7 @@ def read_new_rows(source: Source, model: Any, options: TableOptions, target: str
     if source.format == "parquet" and not takes_tables:
         name = options.target or (target if target in column_names(source.path) else None)
         X, y, _ = files.open_rows(source.path, name, expected=expected_columns(model))
+        y = files.open_beside("--target", y)
         return NewRows(X, None if y is None else whole_numbers(y))
     table = read_rows(source, options)
     if takes_tables:
@@ -57,7 +61,9 @@ def read_new_rows(source: Source, model: Any, options: TableOptions, target: str
     if name is not None and (options.target is not None or name in table.names):
         y = _known_targets(table[name])
         table = table.without([name])
-    return NewRows(table if takes_tables else _as_matrix(table, model, source), y)
+    if takes_tables:
+        return NewRows(table, y, model[ENCODER].unused_columns(table))
+    return NewRows(_as_matrix(table, model, source), y)
 
 
 def _text_columns(encoder: TableEncoder, table: Table) -> list[str]:
@@ -68,8 +74,7 @@ def _text_columns(encoder: TableEncoder, table: Table) -> list[str]:
 
 def _known_targets(column: np.ndarray) -> np.ndarray | None:
     """The targets; None if some are missing."""
-    missing = [label is None for label in column] if column.dtype == object else np.isnan(column)
-    return None if np.any(missing) else whole_numbers(column)
+    return None if is_missing(column).any() else whole_numbers(column)
 
 
 def _read_matrix(source: Source, model: Any, options: TableOptions, *, takes_tables: bool) -> tuple[Any, Any]:

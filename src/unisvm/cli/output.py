@@ -12,7 +12,7 @@ from gzip import GzipFile
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from unisvm.whole_files import replacing
+from unisvm.whole_files import replacing, temporary_beside
 
 STDOUT = "-"
 
@@ -52,8 +52,7 @@ def written(path: str) -> Iterator[BinaryIO]:
                     out.write(block)
                 out.flush()
         return
-    place = Path(path).resolve()
-    temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    place, temporary = temporary_beside(Path(path))
     packer = _PACKERS.get(place.suffix.lower())
     with replacing(place, temporary) as file:
         if packer is None:

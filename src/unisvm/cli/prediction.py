@@ -17,9 +17,9 @@ from unisvm.cli.display import shown_progress
 from unisvm.cli.messages import Messages
 from unisvm.cli.new_rows import NewRows, read_new_rows
 from unisvm.cli.sources import open_source
-from unisvm.cli.summary import score_facts
+from unisvm.cli.summary import score_facts, score_lines
 from unisvm.losses.base import CLASSIFICATION, REGRESSION
-from unisvm.model_files import load, read_summary
+from unisvm.model_files.persistence import load_with_summary
 
 # rows that are turned into text at a time
 _BLOCK = 50_000
@@ -60,23 +60,28 @@ def predict(asked: Prediction, messages: Messages) -> None:
     if asked.to is not None:
         one_of("kind of output", asked.to, WRITERS)
     output.check_place(asked.out)
-    model, extra = load(asked.model), read_summary(asked.model).get("extra") or {}
+    model, summary = load_with_summary(asked.model)
+    extra = summary["extra"] or {}
     task = CLASSIFICATION if hasattr(model, "classes_") else REGRESSION
-    _check_answers(model, asked, task)
-    with open_source(asked.source, asked.format) as source, messages.collected_warnings():
-        given = read_new_rows(source, model, asked.table, extra.get("target"))
-        with shown_progress(messages, f"predicting {source.name}"):
-            results = _results(model, given, asked)
+    if messages.as_json and asked.out == output.STDOUT:
+        raise ValueError("--json has standard output for its facts: give OUT, a file for the predictions.")
+    with open_source(asked.source, asked.format) as source, messages.collected_warnings() as warnings:
         to = asked.to or ("libsvm" if source.format == "libsvm" else "csv")
+        _check_answers(model, asked, to, task)
+        given = read_new_rows(source, model, asked.table, extra.get("target"))
+        with shown_progress(messages, f"predicting {source.name}", "predicting"):
+            results = _results(model, given, asked)
+        if given.unused:
+            messages.note(f"columns that the model does not know are passed over: {', '.join(given.unused)}.")
         with output.written(asked.out) as file:
             WRITERS[to](results, file)
     facts: dict[str, Any] = {"rows": len(results.predicted), "task": task, "out": asked.out}
     if given.y is not None:
         facts |= _score(given, results, task, messages)
-    messages.result(facts)
+    messages.result(facts | {"warnings": list(map(str, warnings))})
 
 
-def _check_answers(model: Any, asked: Prediction, task: str) -> None:
+def _check_answers(model: Any, asked: Prediction, to: str, task: str) -> None:
     """Raise when the model has no probabilities, or the form no room for what is asked."""
     if asked.probabilities and not hasattr(model, "predict_proba"):
         if task == REGRESSION:
@@ -84,9 +89,9 @@ def _check_answers(model: Any, asked: Prediction, task: str) -> None:
         raise ValueError(f"{asked.model} has no probabilities: train it with --probabilities (-b 1).")
     if asked.decisions and task == REGRESSION:
         raise ValueError(f"{asked.model} predicts real targets: its decisions are the predictions.")
-    if asked.decisions and asked.to in ("libsvm", "npy"):
-        raise ValueError(f"--decisions are not in the form --to {asked.to}: use --to csv or --to json.")
-    if asked.probabilities and asked.to == "npy":
+    if asked.decisions and to in ("libsvm", "npy"):
+        raise ValueError(f"--decisions are not in the form --to {to}: use --to csv or --to json.")
+    if asked.probabilities and to == "npy":
         raise ValueError("--probabilities are not in the form --to npy: use --to csv, json or libsvm.")
 
 
@@ -109,13 +114,9 @@ def _score(given: NewRows, results: Results, task: str, messages: Messages) -> d
         facts = score_facts(y, np.array([_text(label) for label in results.predicted]), task)
     else:
         facts = score_facts(y, results.predicted, task)
-    if task == CLASSIFICATION:
-        counts = f"({facts['n_right']}/{facts['n_rows']})"
-        messages.say(f"Accuracy = {100 * facts['accuracy']:g}% {counts} (classification)")
-    else:
-        messages.say(f"Mean squared error = {facts['mean_squared_error']:g} (regression)")
-        if facts["squared_correlation"] is not None:
-            messages.say(f"Squared correlation coefficient = {facts['squared_correlation']:g} (regression)")
+    counts = f" ({facts['n_right']}/{facts['n_rows']})" if task == CLASSIFICATION else ""
+    for line in score_lines(facts, task):
+        messages.say(f"{line}{counts} ({task})")
     return facts
 
 

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from unisvm._checks import one_of
 from unisvm.io.libsvm import PACKED
@@ -50,46 +50,80 @@ class Source(NamedTuple):
 def open_source(given: str, format: str | None = None) -> Iterator[Source]:
     """The source of data that the user names: a file, a folder of Parquet files, or "-" for standard input.
 
-    Standard input is copied into a temporary file. Errors in the context name it as the user does.
+    Standard input and pipes are copied into a temporary file. Errors in the context name the source as the user does.
     """
     if format is not None:
         one_of("format", format, FORMATS)
+    if given != STDIN and not Path(given).exists():
+        raise FileNotFoundError(f"There is no file {given!r}.")
+    name = "standard input" if given == STDIN else given
+    with tempfile.TemporaryDirectory(prefix="unisvm-") as folder:
+        path = _file_of(given, Path(folder))
+        kind = format or format_of(path)
+        # LIBSVM's text is read whatever it is called
+        is_told = _kind_by_suffix(path) == kind or (kind == "libsvm" and format is None)
+        if not path.is_dir() and not is_told:
+            path = _under_its_kind(path, kind, Path(folder))
+        try:
+            yield Source(path, kind, name)
+        except (ValueError, OSError) as error:
+            if str(path) not in str(error) or str(path) == name:
+                raise
+            raise type(error)(str(error).replace(str(path), name)) from error
+
+
+def _file_of(given: str, folder: Path) -> Path:
+    """The file itself, or a copy in a folder of what can be read only once."""
     if given != STDIN:
         path = Path(given)
-        if not path.exists():
-            raise FileNotFoundError(f"There is no file {given!r}.")
-        yield Source(path, format or format_of(path), given)
-        return
-    with tempfile.TemporaryDirectory(prefix="unisvm-") as folder:
-        path = _spooled(Path(folder))
-        try:
-            yield Source(path, format or format_of(path), "standard input")
-        except (ValueError, OSError) as error:
-            raise type(error)(str(error).replace(str(path), "standard input")) from error
-
-
-def _spooled(folder: Path) -> Path:
-    """Standard input in a file, whose suffix tells how it is packed."""
+        if path.is_file() or path.is_dir():
+            return path
+        with open(path, "rb") as stream:
+            return _spooled(stream, folder)
     if sys.stdin.isatty():
         raise ValueError("- stands for standard input, which is the keyboard here: give a file, or a pipe.")
-    path = folder / "stdin"
+    return _spooled(sys.stdin.buffer, folder)
+
+
+def _spooled(stream: BinaryIO, folder: Path) -> Path:
+    """A copy of a stream, whose suffix tells how it is packed."""
+    path = folder / "stream"
     with open(path, "wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
+        shutil.copyfileobj(stream, file)
     with open(path, "rb") as file:
         start = file.read(4)
     suffix = next((suffix for magic, suffix in _PACKED_MAGIC.items() if start.startswith(magic)), "")
-    return path.rename(folder / f"stdin{suffix}")
+    return path.rename(folder / f"stream{suffix}")
+
+
+def _under_its_kind(path: Path, kind: str, folder: Path) -> Path:
+    """Another name of a file, with the suffix of its kind, by which it is read."""
+    packed = path.suffix.lower() if path.suffix.lower() in PACKED else ""
+    suffix = next(suffix for suffix, other in _SUFFIXES.items() if other == kind)
+    link = folder / f"data{suffix}{packed}"
+    try:
+        link.symlink_to(path.resolve())
+    except OSError:
+        # not every system lets everybody make links
+        shutil.copyfile(path, link)
+    return link
+
+
+def _kind_by_suffix(path: Path) -> str | None:
+    """Kind of a file by its suffix; None if that tells none."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in PACKED:
+        suffixes.pop()
+    return _SUFFIXES.get(suffixes[-1]) if suffixes else None
 
 
 def format_of(path: Path) -> str:
     """Kind of a file, by its suffix or by how it begins."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in PACKED:
-        suffixes.pop()
     if path.is_dir():
         return "parquet"
-    if suffixes and suffixes[-1] in _SUFFIXES:
-        return _SUFFIXES[suffixes[-1]]
+    by_suffix = _kind_by_suffix(path)
+    if by_suffix is not None:
+        return by_suffix
     try:
         with PACKED.get(path.suffix.lower(), open)(path, "rb") as file:
             start = file.read(_FIRST_BYTES)
@@ -102,9 +136,9 @@ def format_of(path: Path) -> str:
 
 
 def _is_libsvm(start: bytes) -> bool:
-    lines = [line.strip() for line in start.split(b"\n")[:_FIRST_LINES]]
-    lines = [line for line in lines if line and not line.startswith(b"#")]
-    if len(start) == _FIRST_BYTES and len(lines) < _FIRST_LINES:
+    lines = [line.strip() for line in start.split(b"\n")]
+    if len(start) == _FIRST_BYTES:
         # the last one may be cut
-        lines = lines[:-1] or [lines[0].rsplit(None, 1)[0]]
+        lines[-1] = lines[-1].rpartition(b" ")[0]
+    lines = [line for line in lines if line and not line.startswith(b"#")][:_FIRST_LINES]
     return any(_LIBSVM_ENTRY.search(line) for line in lines) and all(map(_LIBSVM_LINE.fullmatch, lines))

@@ -20,6 +20,8 @@ _MOST_JUDGED = 20_000
 _IGNORED = 0.05
 # a larger share of the trace left out is worth more landmarks
 _WORTH_MORE_RANK = 0.01
+# of the trace, in percent
+_LEAST_SHOWN = 0.01
 # of more classes, the counts of the largest are shown
 _MOST_CLASSES = 8
 
@@ -52,6 +54,15 @@ def score_facts(y: np.ndarray, predicted: np.ndarray, task: str) -> dict[str, An
         "squared_correlation": float(np.corrcoef(y, predicted)[0, 1] ** 2) if varies else None,
         "n_rows": len(y),
     }
+
+
+def score_lines(facts: dict[str, Any], task: str) -> list[str]:
+    """How good predictions are, in LIBSVM's words."""
+    if task == CLASSIFICATION:
+        return [f"Accuracy = {100 * facts['accuracy']:g}%"]
+    lines = [f"Mean squared error = {facts['mean_squared_error']:g}"]
+    correlation = facts["squared_correlation"]
+    return lines + ([] if correlation is None else [f"Squared correlation coefficient = {correlation:g}"])
 
 
 def fitted_machine(model: Any) -> Any:
@@ -112,8 +123,10 @@ def describe(facts: dict[str, Any], warnings: list[Warning]) -> Iterator[tuple[s
     yield "machine", f"{kind}: loss {facts['loss']}, C {facts['C']:.3g}, kernel {facts['kernel']}"
     yield "scaling", facts["scale"] or "none"
     if facts["landmarks"]:
-        line = f"{facts['rank']:,}, which leave out {100 * facts['trace_left_out']:.2g} % of the kernel's trace"
-        yield "landmarks", line + ("; raise --rank" if facts["trace_left_out"] > _WORTH_MORE_RANK else "")
+        share = 100 * facts["trace_left_out"]
+        left_out = f"{share:.2g} %" if share >= _LEAST_SHOWN else "hardly anything"
+        more = "; raise --rank" if facts["trace_left_out"] > _WORTH_MORE_RANK else ""
+        yield "landmarks", f"{facts['rank']:,}, which leave out {left_out} of the kernel's trace{more}"
     failed = any(isinstance(warning, ConvergenceWarning) for warning in warnings)
     ended = "not converged: raise --max-iter or --tol, or lower -c" if failed else "converged"
     reached = f"stationarity {facts['stationarity']:.1e} for tol {facts['tol']:g} ({ended})"

@@ -19,7 +19,7 @@ from unisvm.cli.display import shown_progress
 from unisvm.cli.estimators import MACHINE, MachineOptions, build, machine_of, task_of_svm_type
 from unisvm.cli.messages import Messages
 from unisvm.cli.sources import STDIN, open_source
-from unisvm.cli.summary import describe, fit_facts, judge, score_facts
+from unisvm.cli.summary import describe, fit_facts, judge, score_facts, score_lines
 from unisvm.losses.base import CLASSIFICATION
 from unisvm.model_files import save
 
@@ -81,12 +81,11 @@ def cross_validate(asked: Training, n_folds: int, messages: Messages) -> None:
         check_labels(data, task)
         predicted, of_folds = _out_of_fold(asked.machine, data, task, n_folds, messages)
     facts = score_facts(data.y, predicted, task) | {"folds": of_folds}
+    for line in score_lines(facts, task):
+        messages.say(f"Cross Validation {line}")
     if task == CLASSIFICATION:
-        spread = 100 * np.std([fold["accuracy"] for fold in of_folds])
-        messages.say(f"Cross Validation Accuracy = {100 * facts['accuracy']:g}% (± {spread:.2g} over the folds)")
-    else:
-        messages.say(f"Cross Validation Mean squared error = {facts['mean_squared_error']:g}")
-        messages.say(f"Cross Validation Squared correlation coefficient = {facts['squared_correlation']:g}")
+        of_each = ", ".join(f"{100 * fold['accuracy']:.4g}%" for fold in of_folds)
+        messages.say(f"of the folds: {of_each}")
     messages.result(facts)
 
 
@@ -134,7 +133,7 @@ def compare(asked: Training, losses: list[str] | None, n_folds: int, messages: M
     messages.say(f"{scoring} by {n_folds} folds, and the options of `unisvm train` that stand for it")
     for cell in cells:
         messages.say(f"{cell['score']:>11.4g} ± {cell['spread']:<8.2g} {cell['options']}")
-    words = ["unisvm train", cells[0]["options"], *_same_options(asked), asked.source, "MODEL"]
+    words = ["unisvm train", cells[0]["options"], *_same_options(asked), shlex.quote(asked.source), "MODEL"]
     messages.say(f"\nThe best: {' '.join(words)}")
     messages.result({"task": task, "scoring": scoring, "cells": cells})
 
@@ -142,15 +141,19 @@ def compare(asked: Training, losses: list[str] | None, n_folds: int, messages: M
 def _same_options(asked: Training) -> list[str]:
     """Options of a comparison that its best cell has to be trained with, too, as a shell takes them."""
     table, machine = asked.table, asked.machine
-    given = {
+    given: dict[str, Any] = {
         "--target": table.target,
         "--weights": table.weights,
         "--format": asked.format,
         "--delimiter": table.delimiter,
         "--task": asked.task,
         "--scale": machine.scale,
-        "--rank": machine.rank if machine.rank != MachineOptions.rank else None,
+        "--memory-limit": machine.memory_limit,
+        "--scratch-dir": machine.scratch_dir,
     }
+    for name in ("rank", "degree", "coef0", "tol", "max_iter", "seed"):
+        if getattr(machine, name) != getattr(MachineOptions, name):
+            given["--" + name.replace("_", "-")] = getattr(machine, name)
     words = [f"{option} {shlex.quote(str(value))}" for option, value in given.items() if value is not None]
     words += [f"--text {shlex.quote(name)}" for name in table.text]
     words += [f"--class-weight {shlex.quote(pair)}" for pair in machine.class_weight]

@@ -117,7 +117,7 @@ class DaskRows:
         return max(float(square - mean * mean), 0.0)
 
     def column_moments(self) -> ColumnMoments:
-        origin = compute([task(MemoryRows.typical_row, self._blocks[0])])[0]
+        origin = compute([task(MemoryRows.first_row, self._blocks[0])])[0]
         sums = tree_reduce([task(_column_sums, block, origin) for block in self._blocks], _joined)
         return moments_of(sums[0], origin, self.total_weight)
 

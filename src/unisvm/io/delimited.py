@@ -119,6 +119,7 @@ class _Reading:
         self._columns: list[NumberColumn | TextColumn] = []
         self._lines = array("q")
         self._first_line = 0
+        self._n_again, self._is_begun_again = 0, False
 
     def take(self, batch: Batch) -> None:
         """Take the next rows of the file, the header among them."""
@@ -245,13 +246,15 @@ class _Reading:
         found = [j for j, column in enumerate(self._columns) if isinstance(column, NumberColumn) and column.n_texts]
         for j in found:
             self._columns[j] = TextColumn()
-        self._n_again = 0
+        self._n_again, self._is_begun_again = 0, False
         return found
 
     def take_again(self, batch: Batch, columns: list[int]) -> None:
         """Take the entries of some columns, when the file is read for a second time."""
-        if self._n_again == 0:
-            batch = self._without_header(batch)
+        if not self._is_begun_again:
+            batch, self._is_begun_again = self._without_header(batch), True
+        if not batch.rows:
+            return
         self._check_widths(batch)
         self._n_again += len(batch.rows)
         if self._n_again > len(self._lines):

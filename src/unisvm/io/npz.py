@@ -112,6 +112,8 @@ def _sparse_rows(archive: _Archive) -> sparse.csr_array:
         raise ValueError(f"the bounds of its rows do not rise from 0 to the {len(data)} entries")
     if len(indices) and not (indices.min() >= 0 and indices.max() < shape[1]):
         raise ValueError(f"its indices are from {indices.min()} to {indices.max()}, of {shape[1]} columns")
+    # SciPy has no sparse matrices of half precision
+    data = data.astype(np.float32) if data.dtype == np.float16 else data
     X = sparse.csr_array((data, indices, bounds), shape=tuple(shape))
     # entries of the same place, as a hostile file may have them, would count twice in some sums and once in others
     X.sum_duplicates()

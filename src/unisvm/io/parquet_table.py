@@ -17,7 +17,11 @@ _KIND = "Parquet file"
 def column_names(path: Path) -> list[str]:
     """Names of the columns, without the index of a pandas table."""
     first = open_parts(pyarrow_parquet(), path)[0]
-    return [name for name in first.schema.names if name not in first.index_columns]
+    names = [name for name in first.schema.names if name not in first.index_columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{first.path} has more than one column of the name {twice[0]!r}.")
+    return names
 
 
 def holds_only_numbers(path: Path, target: str | None) -> bool:
@@ -72,8 +76,10 @@ def read_table(path: Path, name: str) -> Table:
         missing = [column for column in names if column not in part.schema.names]
         if missing:
             raise ValueError(f"{part.path} has no column {missing[0]!r}, which {parts[0].path} has.")
-        with reading(part.path, _KIND):
-            read = pq.ParquetFile(part.path).read(columns=names)
+        with reading(part.path, _KIND), pq.ParquetFile(part.path) as file:
+            read = file.read(columns=names)
+            if read.num_rows != part.n_rows:
+                raise ValueError(f"it has {read.num_rows} rows, and says that it has {part.n_rows}")
         pieces.append([_column(part.path, column, read.column(column)) for column in names])
     columns = []
     for column, arrays in zip(names, zip(*pieces, strict=True), strict=True):

@@ -10,6 +10,11 @@ import numpy as np
 from unisvm._checks import one_of
 
 
+def is_missing(column: np.ndarray) -> np.ndarray:
+    """Whether each entry of a column of numbers or objects is missing."""
+    return np.array([entry is None for entry in column], dtype=bool) if column.dtype == object else np.isnan(column)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """Columns of numbers and of text, by their names.

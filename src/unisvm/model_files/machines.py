@@ -51,7 +51,9 @@ def estimator_of(cls: type[BaseEstimator], fields: Fields) -> Any:
 
     Those of the others that nobody has taken are refused.
     """
-    estimator = make(cls, fields.of_type(PARAMETERS, dict))
+    parameters = fields.of_type(PARAMETERS, dict)
+    # a file may be forged, and a fit writes into these
+    estimator = make(cls, parameters | {name: None for name in _FOLDERS if name in parameters})
     threads = getattr(estimator, "n_jobs", None)
     if not isinstance(threads, NotSaved):
         check_n_jobs(threads)

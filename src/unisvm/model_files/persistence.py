@@ -102,13 +102,18 @@ def load(path: Any) -> Any:
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] No such file or directory: 'nowhere.unisvm'
     """
+    return load_with_summary(path)[0]
+
+
+def load_with_summary(path: Any) -> tuple[Any, dict[str, Any]]:
+    """The model in a file, and what the file says of it, as `read_summary` returns it; the file is read once."""
     header, arrays = read(path)
     _know_the_library()
     with refused(path, header["unisvm"]):
         model = Decoder(arrays).decode(header["model"])
         if (kind := type_of(model)) is None or not kind.is_model:
             raise ValueError("what it holds is no model")
-    return model
+    return model, _summary_of(header)
 
 
 def read_summary(path: Any) -> dict[str, Any]:
@@ -136,7 +141,10 @@ def read_summary(path: Any) -> dict[str, Any]:
     >>> summary["estimator"], summary["loss"], summary["n_features"], summary["extra"]
     ('UniSVMRegressor', 'huber', 1, {'unit': 'm'})
     """
-    header, _ = read(path)
+    return _summary_of(read(path)[0])
+
+
+def _summary_of(header: dict[str, Any]) -> dict[str, Any]:
     return header["summary"] | {"format": FORMAT, "unisvm": header["unisvm"], "extra": header["extra"]}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -65,8 +66,13 @@ class RoundReport:
         started = perf_counter()
         n_cells = int(self._n_cells.sum())
         self._outer.emit(RoundBegins, name=self._name, n_kernels=len(self._chosen), n_cells=n_cells)
-        yield
-        self._outer.emit(RoundEnds, name=self._name, seconds=perf_counter() - started, **self._best(scores))
+        ends = partial(self._outer.emit, RoundEnds, name=self._name)
+        try:
+            yield
+        except BaseException:
+            ends(seconds=perf_counter() - started, failed=True, **self._best(scores))
+            raise
+        ends(seconds=perf_counter() - started, **self._best(scores))
 
     @contextmanager
     def kernel(self, index: int) -> Iterator[Report]:
@@ -75,8 +81,13 @@ class RoundReport:
         number, n_kernels = self._chosen.index(index) + 1, len(self._chosen)
         places = {"number": number, "n_kernels": n_kernels, "n_cells": int(self._n_cells[index])}
         self._report.emit(KernelBegins, index=index, name=name, **places)
-        yield self._report.within(name)
-        if self._report.emit(KernelEnds, index=index, name=name, seconds=perf_counter() - started):
+        ends = partial(self._report.emit, KernelEnds, index=index, name=name)
+        try:
+            yield self._report.within(name)
+        except BaseException:
+            ends(seconds=perf_counter() - started, failed=True)
+            raise
+        if ends(seconds=perf_counter() - started):
             self._end()
 
     def cell(self, cell: tuple[int, int, int], score: float, scores: Scores) -> None:

@@ -19,7 +19,7 @@ from unisvm.feature_selection.base import BaseSparseUniSVM
 from unisvm.model_selection.base import BaseSearch
 from unisvm.onnx_export.converter import ARITHMETICS, MIN_OPSET, register, require_skl2onnx
 from unisvm.onnx_export.fitted import FittedModel, read_model
-from unisvm.whole_files import replacing
+from unisvm.whole_files import replacing, temporary_beside
 
 _OURS = (KernelEstimator, BaseSearch, BaseSparseUniSVM)
 _DTYPES = ("float32", "float64")
@@ -82,7 +82,7 @@ def to_onnx(
     file = None if path is None else _check_path(path)
     onnx_model = _converted(model, dtype, {"arithmetic": arithmetic}, bool(raw_scores), target_opset)
     if file is not None:
-        with replacing(file, file.with_name(f"{file.name}.{os.getpid()}.tmp")) as stream:
+        with replacing(*temporary_beside(file)) as stream:
             stream.write(onnx_model.SerializeToString())
     return onnx_model
 

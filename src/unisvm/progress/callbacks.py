@@ -124,12 +124,12 @@ class CallbackListener:
             kernels = {"max_subtasks": event.n_kernels, "sequential_subtasks": False}
             return self._begin((event.name,), event.name, **kernels)
         if isinstance(event, RoundEnds):
-            return self._end((event.name,))
+            return False if event.failed else self._end((event.name,))
         if isinstance(event, KernelBegins):
             key = (*event.path[-1:], event.index)
             return self._begin(key, event.name, task_id=event.index, max_subtasks=event.n_cells)
         if isinstance(event, KernelEnds):
-            return self._end((*event.path[-1:], event.index))
+            return False if event.failed else self._end((*event.path[-1:], event.index))
         if isinstance(event, CellScored):
             key = (*event.path[-1:], event.index, "cell")
             self._begin(key, described(event.params))

@@ -141,12 +141,15 @@ class RoundEnds(Event):
     best_score : float
         Of its cells, and of those that a checkpoint had; NaN if none has a finite score.
     best_params : dict
+    failed : bool
+        Whether an exception ended it.
     """
 
     name: str
     seconds: float
     best_score: float
     best_params: dict[str, Any]
+    failed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,11 +208,14 @@ class KernelEnds(Event):
     index : int
     name : str
     seconds : float
+    failed : bool
+        Whether an exception ended it.
     """
 
     index: int
     name: str
     seconds: float
+    failed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ def printed_line(event: Event, verbose: int) -> str | None:
         return f"  {event.text}"
     if isinstance(event, CellScored) and verbose >= 2:
         return f"  {described(event.params)}: {event.score:.6g}"
-    if isinstance(event, RoundEnds):
+    if isinstance(event, RoundEnds) and not event.failed:
         return f"{event.name}: {_best(event)}, {event.seconds:.2f} s"
     return event.text if isinstance(event, Note) else None
 
@@ -44,20 +44,24 @@ def _event_text(event: Event) -> str:
     if isinstance(event, StageBegins):
         return f"{event.label} begins"
     if isinstance(event, StageEnds):
-        return f"{event.label} {'failed after' if event.failed else 'took'} {event.seconds:.3f} s"
+        return f"{event.label} {_took(event)}"
     if isinstance(event, IterationEnds):
         return f"iteration {event.number}: {standing(event)}, {event.n_sweeps} sweeps, {event.seconds:.2f} s"
     if isinstance(event, RoundBegins):
         return f"round {event.name} begins: {counted(event.n_kernels, 'kernel')}, {counted(event.n_cells, 'cell')}"
     if isinstance(event, RoundEnds):
-        return f"round {event.name} took {event.seconds:.3f} s: {_best(event)}"
+        return f"round {event.name} {_took(event)}: {_best(event)}"
     if isinstance(event, KernelBegins):
         return f"{event.name} begins: kernel {event.number} of {event.n_kernels}, {counted(event.n_cells, 'cell')}"
     if isinstance(event, KernelEnds):
-        return f"{event.name} took {event.seconds:.3f} s"
+        return f"{event.name} {_took(event)}"
     if isinstance(event, CellScored):
         return f"{described(event.params)}: score {event.score:.6g}; {_best(event)}"
     return getattr(event, "text", repr(event))
+
+
+def _took(event: StageEnds | RoundEnds | KernelEnds) -> str:
+    return f"{'failed after' if event.failed else 'took'} {event.seconds:.3f} s"
 
 
 def _best(event: CellScored | RoundEnds) -> str:

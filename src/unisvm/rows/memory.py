@@ -123,11 +123,11 @@ class MemoryRows:
         return np.asarray(np.sum(self._visit(sums, self._read_width(self.n_features)), axis=0))
 
     def column_moments(self) -> ColumnMoments:
-        origin = self.typical_row()
+        origin = self.first_row()
         return moments_of(self.column_sums(origin), origin, self.total_weight)
 
-    def typical_row(self) -> np.ndarray:
-        """A row to take moments of the columns about; 0 for sparse rows."""
+    def first_row(self) -> np.ndarray:
+        """The first row, to take moments of the columns about; 0 for sparse rows."""
         return np.zeros(self.n_features) if self.is_sparse else np.asarray(self.X[:1], dtype=np.float64)[0]
 
     def column_sums(self, origin: np.ndarray) -> np.ndarray:

@@ -52,7 +52,7 @@ class ColumnEncoding(NamedTuple):
     @property
     def filled(self) -> int:
         """Most of these that are not 0 in one row."""
-        return 0 if self.kind == DROPPED else 1
+        return 0 if self.kind == DROPPED else 1 + (self.kind == NUMBER and self.has_missing_column)
 
     def names(self, name: str) -> list[str]:
         """Names of the columns that it becomes."""
@@ -132,7 +132,7 @@ def encode(
         values = _as_numbers(name, column, place)
         missing = np.isnan(values)
         filled = np.where(missing, encoding.median, values)
-        slots = [Slot(start, filled / encoding.divisor - encoding.centre / encoding.divisor)]
+        slots = [Slot(start, _scaled(filled, encoding.centre, encoding.divisor))]
         if encoding.has_missing_column:
             slots.append(Slot(start + 1, missing.astype(np.float64)))
         return slots, None
@@ -146,6 +146,17 @@ def encode(
         return [slot], None
     row = int(unseen[0])
     return [slot], Unseen(len(unseen), texts.texts[texts.codes[row]], row)
+
+
+def _scaled(values: np.ndarray, centre: float, divisor: float) -> np.ndarray:
+    """(values − centre)/divisor; differences that overflow are taken of quotients."""
+    with np.errstate(over="ignore"):
+        differences = values - centre
+    overflows = np.isinf(differences)
+    scaled = differences / divisor
+    if overflows.any():
+        scaled[overflows] = values[overflows] / divisor - centre / divisor
+    return scaled
 
 
 def _as_numbers(name: str, column: Column, place: Callable[[int], str]) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unisvm._checks import is_integer, is_number
+from unisvm.scaling import SCALES
 from unisvm.tables.column_encoding import DROPPED, NUMBER, TEXT, ColumnEncoding
 
 _FORMAT = 1
@@ -94,7 +95,8 @@ def _check_entries(state: Any) -> dict[str, Any]:
     _check(state.keys() == expected, f"its entries are not {', '.join(expected)}")
     _check(is_integer(state["format"]) and state["format"] == _FORMAT, f"its format is not {_FORMAT}")
     most, share, sparse_output = state["max_categories"], state["indicator_share"], state["sparse_output"]
-    _check(state["scale"] is None or state["scale"] in ("standard", "minmax"), "scale is not standard, minmax or null")
+    scale = state["scale"]
+    _check(scale is None or (isinstance(scale, str) and scale in SCALES), "scale is unknown")
     _check(is_integer(most) and most >= 1, "max_categories is no positive integer")
     _check(share is None or (is_number(share) and 0 < share <= 1), "indicator_share is not in (0, 1]")
     is_known = isinstance(sparse_output, bool) or (isinstance(sparse_output, str) and sparse_output == "auto")

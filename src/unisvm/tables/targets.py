@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from unisvm._checks import is_integer, one_of
-from unisvm.io.table import Table
+from unisvm.io.table import Table, is_missing
 
 #: names of a target that need not be given, in any case of letters
 USUAL_NAMES = ("target", "label", "class", "y")
@@ -47,17 +47,18 @@ def split_target(table: Table, target: str | int | None = None, *, missing: str 
     one_of("value of missing", missing, ("error", "drop"))
     name = target_name(table, target)
     column = table[name]
-    is_missing = np.array([entry is None for entry in column]) if column.dtype == object else np.isnan(column)
-    if is_missing.all():
+    absent = is_missing(column)
+    if absent.all():
         raise ValueError(f"The target {name!r} of {table.source} is missing in all {table.n_rows:,} rows.")
-    if is_missing.any():
+    if absent.any():
         if missing == "error":
-            row, n_missing = int(is_missing.argmax()), int(is_missing.sum())
+            row, n_missing = int(absent.argmax()), int(absent.sum())
             raise ValueError(
                 f"{table.place(row)}, column {name!r}: the target is missing, as in {n_missing:,} of "
-                f"{table.n_rows:,} rows. Fill it in, or have such rows left out: missing='drop'."
+                f"{table.n_rows:,} rows. Fill it in, or have such rows left out: missing='drop', on the command line "
+                "--drop-unlabelled."
             )
-        table = table.take_rows(~is_missing)
+        table = table.take_rows(~absent)
         column = table[name]
     rest = table.without([name])
     if not rest.names:
