@@ -218,3 +218,38 @@ def test_a_kernel_matrix_is_not_scaled(wine):
     K = kernels.RBF(1e-4)(wine[0], wine[0])
     with pytest.raises(ValueError, match="precomputed kernel matrix"):
         UniSVMClassifier(kernel="precomputed", scale="standard").fit(K, wine[1])
+
+
+@pytest.mark.parametrize("scale", DENSE)
+def test_columns_of_any_size_count_for_as_much(wine, scale):
+    X, y = wine
+    expected = UniSVMClassifier(scale=scale, **EXACT).fit(X, y).decision_function(X)
+    spread = np.ptp(X[:, 0])
+    for factor, shift in ((1e-150, 0.0), (1e80, 0.0), (1.0, 1e9 * spread)):
+        other = X.copy()
+        other[:, 0] = other[:, 0] * factor + shift
+        found = UniSVMClassifier(scale=scale, **EXACT).fit(other, y).decision_function(other)
+        np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
+
+
+def test_columns_that_vary_little_are_no_constants(wine):
+    X = np.column_stack([wine[0], 1.7e18 + 1e3 * np.arange(len(wine[0]))])
+    model = UniSVMClassifier(scale="standard", random_state=0).fit(X, wine[1])
+    assert model.kernel_.divisor[-1] > 1e4
+    assert model.score(X, wine[1]) > 0.95
+
+
+def test_rows_that_are_all_the_same_are_told_of():
+    with pytest.warns(UserWarning, match="All rows of X are the same"):
+        UniSVMClassifier(scale="standard").fit(np.ones((50, 3)), np.arange(50) % 2)
+
+
+def test_a_scaled_kernel_is_shown_without_its_numbers(wine):
+    model = UniSVMClassifier(gamma=0.5, scale="standard", random_state=0).fit(*wine)
+    assert repr(model.kernel_) == "Scaled(RBF(gamma=0.5), 13 columns)"
+
+
+def test_sparse_rows_for_a_model_of_dense_ones_are_refused_with_advice(wine):
+    model = UniSVMClassifier(scale="standard", random_state=0).fit(*wine)
+    with pytest.raises(ValueError, match="Give dense rows"):
+        model.predict(sparse.csr_array(wine[0]))

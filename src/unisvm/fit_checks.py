@@ -66,6 +66,8 @@ def warn_if_doubtful(rows: RowStore, fitted: Fitted, settings: FitSettings) -> N
     found = []
     if kernel.compares_columns:
         found += _different_scales(rows)
+    if rank == 1 and rows.n_rows > 1 and len(distinct_rows(rows.take(_evenly(rows)))[0]) == 1:
+        found.append("All rows of X are the same, as far as was looked at: there is nothing to tell them apart by.")
     if basis.landmarks is not None:
         are_chosen = isinstance(settings.landmarks, str)
         highest = kernel.max_rank(rows.n_features)

@@ -34,11 +34,9 @@ def read_scaling(rows: RowStore, scale: str) -> ColumnScaling:
     moments = rows.column_moments()
     mean, variance = moments.mean, moments.variance
     if scale == "standard":
-        centre = mean
-        # as in StandardScaler: a column of one number has a variance of rounding error
-        eps, n = np.finfo(np.float64).eps, rows.n_rows
-        is_constant = variance <= n * eps * variance + (n * mean * eps) ** 2
-        divisor = np.sqrt(np.where(is_constant, 0.0, variance))
+        # squares of very small numbers vanish
+        centre, divisor = mean, np.where(variance > 0, np.sqrt(variance), moments.most - moments.least)
+        divisor = np.where(moments.most > moments.least, divisor, 0.0)
     elif rows.is_sparse:
         centre, divisor = mean, np.maximum(moments.most, -moments.least)
     else:

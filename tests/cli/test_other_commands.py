@@ -97,3 +97,18 @@ def test_training_and_comparing_have_the_same_options_of_data_and_machine(unisvm
     of_one_machine = {"--loss", "--loss-param", "--search", "--probabilities", "--svm-type", "--epsilon"}
     assert named["train"] - named["cv"] == of_one_machine
     assert named["cv"] - named["train"] == {"--losses"}
+
+
+def test_numbers_keep_all_their_digits_in_LIBSVMs_form(unisvm, tmp_path):
+    values = [51.257302210933936, 0.1, 1e-300, 12345678.9]
+    (tmp_path / "rows.csv").write_text("a,label\n" + "".join(f"{value!r},{i % 2}\n" for i, value in enumerate(values)))
+    unisvm("convert", "rows.csv", "rows.svm")
+    assert [float(line.split(":")[1]) for line in (tmp_path / "rows.svm").read_text().splitlines()] == values
+
+
+def test_numbers_that_are_rounded_are_told_of_and_kept_as_text(unisvm, tmp_path):
+    content = "id,zip,label\n1152921504606846977,01234,0\n1152921504606846978,01235,1\n"
+    (tmp_path / "ids.csv").write_text(content)
+    assert "--text id" in unisvm("convert", "ids.csv", "again.csv").err
+    unisvm("convert", "--text", "id", "--text", "zip", "ids.csv", "again.csv")
+    assert (tmp_path / "again.csv").read_text() == content

@@ -199,3 +199,25 @@ def test_targets_of_parquet_in_a_file_of_their_own(unisvm, tmp_path, cancer):
 def test_options_of_tables_are_refused_for_matrices(unisvm, libsvm_files):
     for option in (["--text", "a"], ["--drop-unlabelled"], ["--no-header"], ["--delimiter", ";"]):
         assert f"{option[0]} is for tables" in unisvm("train", *option, libsvm_files[0], code=1).err
+
+
+def test_sparse_rows_go_to_a_model_of_dense_ones(unisvm, tmp_path, cancer):
+    X, y = cancer
+    np.savez(tmp_path / "dense.npz", X=X, y=y)
+    dump_svmlight_file(X, y, str(tmp_path / "sparse.svm"), zero_based=False)
+    unisvm("train", "-q", "dense.npz", "m")
+    for name in ("dense.npz", "sparse.svm"):
+        unisvm("predict", "-q", "--to", "npy", name, "m", f"{name}.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "dense.npz.npy"), np.load(tmp_path / "sparse.svm.npy"))
+
+
+@pytest.mark.parametrize("name", ["rows.npz", "rows.npy"])
+def test_missing_entries_of_matrices_are_named(unisvm, tmp_path, name):
+    X = np.ones((30, 3))
+    X[7, 2] = np.nan
+    np.save(tmp_path / "y.npy", np.arange(30) % 2)
+    if name.endswith(".npy"):
+        np.save(tmp_path / name, X)
+    else:
+        np.savez(tmp_path / name, X=X)
+    assert "row 7, column 2 is missing or infinite" in unisvm("train", "--target", "y.npy", name, "m", code=1).err

@@ -92,8 +92,8 @@ def test_json_has_an_object_for_each_row(unisvm, people):
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".csv.bz2", ".tsv", ".parquet"])
 def test_the_form_of_the_table_makes_no_difference(unisvm, tmp_path, people, ending):
     training, new = people
-    unisvm("convert", training, f"people{ending}")
-    unisvm("train", "-q", "--target", "income", f"people{ending}", "m")
+    unisvm("convert", training, f"again{ending}")
+    unisvm("train", "-q", "--target", "income", f"again{ending}", "m")
     unisvm("train", "-q", "--target", "income", training, "expected")
     unisvm("predict", "-q", new, "m", "out")
     unisvm("predict", "-q", new, "expected", "expected out")
@@ -205,3 +205,85 @@ def test_losses_are_compared_by_cross_validation(unisvm, tmp_path, people):
     unisvm(*words[1:-1], "m")
     model = library.load(tmp_path / "m")["machine"]
     assert (model.kernel, model.degree, model.rank, model.random_state) == ("poly", 2, 50, 3)
+
+
+def test_nothing_that_is_read_is_overwritten(unisvm, tmp_path, people):
+    training, new = people
+    before = (tmp_path / training).read_bytes()
+    assert "overwritten" in unisvm("train", "--target", "income", training, f"./{training}", code=1).err
+    unisvm("train", "-q", "--target", "income", training, "m")
+    for words in (["predict", new, "m", "m"], ["predict", new, "m", new], ["convert", training, training]):
+        assert "overwritten" in unisvm(*words, code=1).err
+    assert (tmp_path / training).read_bytes() == before
+    unisvm("info", "m")
+
+
+def test_a_header_that_counts_the_columns(unisvm, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(90, 3)))
+    frame["species"] = np.array(["se", "ve", "vi"])[np.arange(90) % 3]
+    frame.to_csv(tmp_path / "counted.csv", index=False)
+    facts = json.loads(unisvm("train", "--json", "--target", "species", "counted.csv", "m").out)
+    assert (facts["rows"], set(facts["classes"])) == (90, {"se", "ve", "vi"})
+
+
+def test_truth_values_are_the_same_labels_in_every_form(unisvm, tmp_path):
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=80)
+    frame = pd.DataFrame({"a": a, "b": rng.normal(size=80), "label": a > 0})
+    frame.to_csv(tmp_path / "truth.csv", index=False)
+    frame.to_parquet(tmp_path / "truth.parquet")
+    unisvm("train", "-q", "truth.parquet", "m")
+    for name in ("truth.csv", "truth.parquet"):
+        assert re.search(r"Accuracy = (9\d|100)", unisvm("predict", name, "m", "out").out)
+
+
+def test_labels_that_the_model_does_not_know_are_told_of(unisvm, tmp_path, people):
+    unisvm("train", "-q", "--target", "income", people[0], "m")
+    (tmp_path / "other.csv").write_text("age,job,city,income\n44,manager,Bonn,riches\n39,clerk,Ulm,\n")
+    ended = unisvm("predict", "other.csv", "m", "out")
+    assert "riches" in ended.err
+    assert "1 rows have no target" in ended.err
+    assert "Accuracy = 0% (0/1)" in ended.out
+
+
+def test_rows_of_parquet_without_a_target_are_left_out(unisvm, tmp_path):
+    frame = pd.DataFrame({"a": np.arange(60) % 7, "label": pd.array([0, 1, None] * 20, dtype="Int64")})
+    frame.to_parquet(tmp_path / "holes.parquet")
+    facts = json.loads(unisvm("train", "--json", "--drop-unlabelled", "holes.parquet", "m").out)
+    assert (facts["rows"], facts["classes"]) == (40, {"0": 20, "1": 20})
+
+
+def test_columns_that_count_the_rows_are_told_of_and_left_out(unisvm, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=60), "label": rng.integers(0, 2, 60)})
+    frame.to_csv(tmp_path / "indexed.csv")
+    ended = unisvm("train", "indexed.csv", "m")
+    assert "only counts the rows" in ended.err
+    assert "60 rows of 2 columns" in ended.out
+    name = shlex.split(re.search(r"--ignore ('.*?'|\S+),", ended.err)[1])[0]
+    ended = unisvm("train", "--ignore", name, "indexed.csv", "m")
+    assert ended.err == ""
+    assert "60 rows of 1 column;" in ended.out
+
+
+def test_two_fractional_targets_are_real(unisvm, tmp_path):
+    (tmp_path / "two.csv").write_text("a,y\n1,0.5\n2,1.5\n3,0.5\n4,1.5\n")
+    assert json.loads(unisvm("train", "--json", "two.csv", "m").out)["task"] == "regression"
+
+
+def test_the_ending_of_the_output_says_its_form(unisvm, tmp_path, people):
+    training, new = people
+    unisvm("train", "-q", "--target", "income", training, "m")
+    unisvm("predict", "-q", new, "m", "out.json")
+    assert json.loads((tmp_path / "out.json").read_text().splitlines()[0])["prediction"] == "high"
+    assert "--to" in unisvm("predict", new, "m", "out.parquet", code=1).err
+
+
+def test_an_answer_is_printed_also_when_the_rest_is_quiet(unisvm, people):
+    assert unisvm("train", "-q", "-v", "3", "--target", "income", people[0]).out.startswith("Cross Validation Accuracy")
+
+
+def test_constant_columns_are_told_of(unisvm, tmp_path):
+    (tmp_path / "flat.csv").write_text("a,label\n" + "1,u\n1,v\n" * 20)
+    assert "are the same" in unisvm("train", "flat.csv", "m").err

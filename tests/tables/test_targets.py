@@ -91,7 +91,7 @@ def test_types_of_targets(text, kind):
         (["yes", "no"], "classification"),
         (np.array([True, False]), "classification"),
         ([-1, 1, 1], "classification"),
-        ([0.5, 2.5, 0.5], "classification"),
+        ([0.5, 2.5, 0.5], "regression"),
         (np.arange(300) % 20, "classification"),
         (np.arange(300) % 20 + 0.5, "regression"),
         (np.arange(300) % 21, "regression"),

@@ -91,6 +91,7 @@ def train(
     delimiter: options.Delimiter = None,
     text: options.Text = None,
     drop_unlabelled: options.DropUnlabelled = False,
+    ignore: options.Ignore = None,
     task: options.Task = None,
     scale: options.ScaleOption = None,
     loss: options.Loss = None,
@@ -145,6 +146,7 @@ def cv(
     delimiter: options.Delimiter = None,
     text: options.Text = None,
     drop_unlabelled: options.DropUnlabelled = False,
+    ignore: options.Ignore = None,
     task: options.Task = None,
     scale: options.ScaleOption = None,
     kernel: options.Kernel = None,
@@ -182,6 +184,7 @@ def _training(given: dict) -> training.Training:
         given["delimiter"],
         tuple(given["text"] or ()),
         given["drop_unlabelled"],
+        tuple(given["ignore"] or ()),
     )
     same = [name for name in MachineOptions.__dataclass_fields__ if name in given]
     machine = MachineOptions(
@@ -256,13 +259,14 @@ def convert(
     format: options.Format = None,
     header: options.Header = None,
     delimiter: options.Delimiter = None,
+    text: options.Text = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Write data in another form, or a model as ONNX.
 
     Example: unisvm convert a9a a9a.parquet
     """
-    table = TableOptions(target=target, header=header, delimiter=delimiter)
+    table = TableOptions(target=target, header=header, delimiter=delimiter, text=tuple(text or ()))
     convert_file(source, format, table, out, _messages(context, quiet, False))
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
+import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import dump_svmlight_file
 
+from unisvm._warnings import FitWarning
 from unisvm.cli import output
-from unisvm.cli.data import MATRICES, Data, TableOptions, read_matrix, read_rows
+from unisvm.cli.data import MATRICES, MOST_ENTRIES, Data, TableOptions, read_matrix, read_rows
 from unisvm.cli.estimators import ENCODER, MACHINE, has_encoder
 from unisvm.cli.messages import Messages
 from unisvm.cli.sources import Source, open_source
@@ -26,8 +29,6 @@ from unisvm.tables import Table, split_target
 
 # endings of text, which may be packed
 _TEXT = (".svm", ".libsvm", ".csv", ".tsv")
-# a table of more numbers than this is refused where most of them would be zeros
-_MOST_ENTRIES = 2 * 10**8
 _BLOCK = 20_000
 
 
@@ -43,7 +44,7 @@ class Converted(NamedTuple):
 
 def convert(given: str, format: str | None, options: TableOptions, out: str, messages: Messages) -> None:
     """Write data, or a model, in the form that the ending of `out` says."""
-    output.check_place(out)
+    output.check_place(out, given)
     suffix = _suffix(out)
     if suffix == ".onnx":
         model = load(given)
@@ -81,14 +82,24 @@ def _read(source: Source, options: TableOptions) -> Converted:
         data: Data = read_matrix(source, options, None)
         X = data.X[:] if isinstance(data.X, StoredRows) else data.X
         return Converted(source, None, X, data.y, None)
-    return Converted(source, read_rows(source, options), None, None, options.target)
+    table = read_rows(source, options)
+    for name in table.names:
+        column = table[name]
+        if column.dtype != object and (np.abs(column) >= 2**53).any():
+            warnings.warn(
+                f"The column {name!r} of {source.name} has numbers beyond 2⁵³, which are rounded. If they are "
+                f"names, keep them as they are by --text {shlex.quote(name)}.",
+                FitWarning,
+                stacklevel=2,
+            )
+    return Converted(source, table, None, None, options.target)
 
 
 def _as_table(data: Converted) -> Table:
     """All columns by their names, the target last."""
     if data.table is not None:
         return data.table
-    if sparse.issparse(data.X) and np.prod(data.X.shape, dtype=float) > _MOST_ENTRIES:
+    if sparse.issparse(data.X) and np.prod(data.X.shape, dtype=float) > MOST_ENTRIES:
         raise ValueError(
             f"{data.source.name} has {data.X.shape[0]:,} × {data.X.shape[1]:,} entries, most of them zeros: "
             "convert it to .npz, which leaves zeros out."
@@ -133,7 +144,14 @@ def _write_libsvm(data: Converted, file: BinaryIO) -> None:
         raise ValueError(
             f"The targets of {data.source.name} are text, such as {str(y[0])!r}: LIBSVM's form has numbers only."
         )
-    dump_svmlight_file(X, y, file, zero_based=False)
+    rows = sparse.csr_array(X)
+    for low in range(0, rows.shape[0], _BLOCK):
+        block, labels = rows[low : low + _BLOCK], y[low : low + _BLOCK].tolist()
+        pairs = zip(block.indices.tolist(), block.data.tolist(), strict=True)
+        entries, ends = [f" {j + 1}:{_shortest(value)}" for j, value in pairs], pairwise(block.indptr.tolist())
+        of_rows = zip(labels, ends, strict=True)
+        lines = [f"{_shortest(label)}{''.join(entries[slice(*bounds)])}\n" for label, bounds in of_rows]
+        file.write("".join(lines).encode())
 
 
 def _write_delimited(data: Converted, file: BinaryIO, delimiter: str = ",") -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from unisvm._warnings import FitWarning
 from unisvm.cli.sources import Source
 from unisvm.io import files
 from unisvm.io.npz import read_npz
@@ -19,6 +22,10 @@ from unisvm.rows.mapped import StoredRows
 from unisvm.tables import Table, guess_task, read_table, split_target
 from unisvm.tables.targets import target_name, usual_targets
 
+# a matrix of zeros is not filled in beyond so many entries
+MOST_ENTRIES = 2 * 10**8
+# rows that are looked at together
+_BLOCK = 10_000
 #: kinds of files that hold a matrix of numbers; the others hold tables
 MATRICES = ("libsvm", "npz", "npy")
 
@@ -41,6 +48,8 @@ class TableOptions:
         Columns that are text whatever they hold.
     drop_unlabelled : bool
         Whether rows without a target are left out.
+    ignore : sequence of str
+        Columns that are left out.
     """
 
     target: str | None = None
@@ -49,6 +58,7 @@ class TableOptions:
     delimiter: str | None = None
     text: Sequence[str] = ()
     drop_unlabelled: bool = False
+    ignore: Sequence[str] = ()
 
 
 @dataclass
@@ -106,7 +116,7 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
 def read_training_data(source: Source, options: TableOptions, scratch_dir: str | None = None) -> Data:
     """Rows with targets, and weights if a column of these is named."""
     kind = source.format
-    if kind in MATRICES or (kind == "parquet" and _is_matrix(source, options.target)):
+    if kind in MATRICES or (kind == "parquet" and _is_matrix(source, options)):
         data = read_matrix(source, options, scratch_dir)
     else:
         data = _read_table(source, options)
@@ -115,8 +125,11 @@ def read_training_data(source: Source, options: TableOptions, scratch_dir: str |
     return data
 
 
-def _is_matrix(source: Source, target: str | None) -> bool:
+def _is_matrix(source: Source, options: TableOptions) -> bool:
     """Whether a Parquet file holds only numbers beside its target."""
+    if options.drop_unlabelled or options.ignore:
+        return False
+    target = options.target
     return holds_only_numbers(source.path, target or _one_of(usual_targets(column_names(source.path))))
 
 
@@ -135,8 +148,9 @@ def read_rows(source: Source, options: TableOptions) -> Table:
 
 def read_matrix(source: Source, options: TableOptions, scratch_dir: str | None) -> Data:
     """The data of a source that holds a matrix."""
-    of_tables = {"--text": options.text, "--drop-unlabelled": options.drop_unlabelled, "--delimiter": options.delimiter}
-    of_tables |= {"--header": options.header, "--no-header": options.header is False}
+    of_tables: dict[str, Any] = {"--ignore": options.ignore, "--text": options.text, "--header": options.header}
+    of_tables |= {"--drop-unlabelled": options.drop_unlabelled, "--delimiter": options.delimiter}
+    of_tables |= {"--no-header": options.header is False}
     for option, given in of_tables.items():
         if given and source.format != "parquet":
             raise ValueError(f"{option} is for tables of text, and {source.name} is {source.format}.")
@@ -156,11 +170,28 @@ def read_matrix(source: Source, options: TableOptions, scratch_dir: str | None) 
         X, y, _ = files.open_rows(source.path, scratch_dir=scratch_dir)
     if options.target is not None:
         y = files.open_beside("--target", options.target)
+    check_numbers(X, source)
     return Data(source, X, whole_numbers(y), files.open_beside("--weights", options.weights))
 
 
+def check_numbers(X: Any, source: Source) -> None:
+    """Raise for the first entry of a matrix that is missing or infinite."""
+    for low in range(0, X.shape[0], _BLOCK):
+        block = X[low : low + _BLOCK]
+        is_finite = np.isfinite(block.data if sparse.issparse(block) else block)
+        if is_finite.all():
+            continue
+        at = np.argwhere(~is_finite)[0].tolist()
+        if sparse.issparse(block):
+            at = [int(np.searchsorted(block.indptr, at[0], side="right")) - 1, int(block.indices[at[0]])]
+        raise ValueError(
+            f"{source.name}: the entry of row {low + at[0]}, column {at[1]} is missing or infinite. Fill such entries "
+            "in, or give a table (CSV or Parquet), whose missing entries become medians."
+        )
+
+
 def _read_table(source: Source, options: TableOptions) -> Data:
-    table, weights = read_rows(source, options), None
+    table, weights = read_rows(source, options).without(options.ignore), None
     target = target_name(table, options.target)
     rest, y = split_target(table, target, missing="drop" if options.drop_unlabelled else "error")
     if options.weights is not None:
@@ -168,7 +199,21 @@ def _read_table(source: Source, options: TableOptions) -> Data:
         if weights.dtype == object:
             raise ValueError(f"The column {options.weights!r} of {source.name} must hold weights, but it holds text.")
         rest = rest.without([options.weights])
+    _warn_of_counters(rest)
     return Data(source, rest, y, weights, target)
+
+
+def _warn_of_counters(table: Table) -> None:
+    """Warn of columns that only count the rows, as the index of a pandas table does."""
+    for name in table.names:
+        column = table[name]
+        if column.dtype != object and len(column) > 2 and (np.diff(column) == 1).all() and column[0] in (0, 1):
+            warnings.warn(
+                f"The column {name!r} of {table.source} only counts the rows. Leave it out by --ignore "
+                f"{shlex.quote(name)}, unless it means something.",
+                FitWarning,
+                stacklevel=2,
+            )
 
 
 def whole_numbers(y: Any) -> Any:

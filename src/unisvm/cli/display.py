@@ -30,7 +30,7 @@ _SECONDS_BETWEEN_LINES, _SHARE_BETWEEN_LINES = 5.0, 0.05
 
 
 @contextmanager
-def shown_progress(messages: Messages, name: str, stage: str = "between stages") -> Iterator[None]:
+def shown_progress(messages: Messages, name: str, stage: str = "preparing") -> Iterator[None]:
     """Context whose fits are shown on standard error under this name, unless the program is quiet or speaks JSON.
 
     `stage` is what is shown while there is none of a fit.

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # whoever read our output has enough; what Python would flush at its end goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+        return OK
     except _REFUSALS as error:
         if os.environ.get("UNISVM_TRACEBACK"):
             raise
@@ -52,7 +52,8 @@ def _text_of(error: BaseException) -> str:
         return f"{error.filename}: {error.strerror}."
     if isinstance(error, MemoryError) and not str(error):
         return "there is not enough memory. Give --memory-limit, or a lower --rank."
-    return str(error) or type(error).__name__
+    # what scikit-learn says beyond the first line is about its own estimators
+    return str(error).partition("\n")[0] or type(error).__name__
 
 
 def _failed(message: str) -> int:

@@ -40,6 +40,11 @@ class Messages:
         if self.is_talking:
             print(line, file=self._stream, flush=True)
 
+    def answer(self, line: str) -> None:
+        """Print a line that the command is there for, also when it is quiet."""
+        if not self.as_json:
+            print(line, file=self._stream, flush=True)
+
     def say_pairs(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Print lines with a heading each, which is not repeated."""
         pairs, last = list(pairs), None

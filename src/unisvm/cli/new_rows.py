@@ -11,13 +11,14 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from unisvm._validation import expected_columns
-from unisvm.cli.data import MATRICES, TableOptions, read_rows, whole_numbers
+from unisvm.cli.data import MATRICES, MOST_ENTRIES, TableOptions, check_numbers, read_rows, whole_numbers
 from unisvm.cli.estimators import ENCODER, has_encoder
 from unisvm.cli.sources import Source
 from unisvm.io import files
 from unisvm.io.npz import read_npz
 from unisvm.io.parquet_table import column_names
 from unisvm.io.table import is_missing
+from unisvm.kernels import Scaled
 from unisvm.rows.mapped import StoredRows
 from unisvm.tables import Table, TableEncoder
 
@@ -46,7 +47,7 @@ def read_new_rows(source: Source, model: Any, options: TableOptions, target: str
     takes_tables = has_encoder(model)
     if source.format in MATRICES:
         X, y = _read_matrix(source, model, options, takes_tables=takes_tables)
-        return NewRows(_as_table(X, model, source) if takes_tables else X, y)
+        return NewRows(_as_table(X, model, source) if takes_tables else _in_the_form_of(X, model, source), y)
     if source.format == "parquet" and not takes_tables:
         name = options.target or (target if target in column_names(source.path) else None)
         X, y, _ = files.open_rows(source.path, name, expected=expected_columns(model))
@@ -73,8 +74,8 @@ def _text_columns(encoder: TableEncoder, table: Table) -> list[str]:
 
 
 def _known_targets(column: np.ndarray) -> np.ndarray | None:
-    """The targets; None if some are missing."""
-    return None if is_missing(column).any() else whole_numbers(column)
+    """The targets; None if all are missing."""
+    return None if is_missing(column).all() else whole_numbers(column)
 
 
 def _read_matrix(source: Source, model: Any, options: TableOptions, *, takes_tables: bool) -> tuple[Any, Any]:
@@ -84,9 +85,24 @@ def _read_matrix(source: Source, model: Any, options: TableOptions, *, takes_tab
         X, y, _ = files.open_rows(source.path)
     else:
         X, y, _ = files.open_rows(source.path, expected=expected_columns(model))
+    check_numbers(X, source)
     if options.target is not None:
         y = files.open_beside("--target", options.target)
     return X, None if y is None else whole_numbers(y)
+
+
+def _in_the_form_of(X: Any, model: Any, source: Source) -> Any:
+    """Sparse rows as an array, for a model whose kernel shifts columns."""
+    kernel = getattr(getattr(model, "best_estimator_", model), "kernel_", None)
+    shifts = isinstance(kernel, Scaled) and np.any(kernel.centre)
+    if not shifts or not (sparse.issparse(X) or (isinstance(X, StoredRows) and sparse.issparse(X[:1]))):
+        return X
+    if np.prod(X.shape, dtype=float) > MOST_ENTRIES:
+        raise ValueError(
+            f"The model shifts columns, which would fill in the zeros of {source.name}: train it on sparse rows, or "
+            "with --scale minmax or none."
+        )
+    return X[:].toarray()
 
 
 def _as_table(X: Any, model: Pipeline, source: Source) -> Table:

@@ -9,6 +9,7 @@ import typer
 from unisvm import losses
 from unisvm.cli.sources import FORMATS
 from unisvm.losses.base import TASKS
+from unisvm.losses.registry import ALIASES
 from unisvm.scaling import SCALES
 
 SCALINGS = (*SCALES, "none")
@@ -27,7 +28,11 @@ def _scalings(incomplete: str) -> list[str]:
 
 
 def _losses(incomplete: str) -> list[str]:
-    return [name for name in losses.names() if name.startswith(incomplete)]
+    return [name for name in (*losses.names(), *ALIASES) if name.startswith(incomplete)]
+
+
+def _kernels(incomplete: str) -> list[str]:
+    return [name for name in ("rbf", "laplacian", "linear", "poly", "sigmoid") if name.startswith(incomplete)]
 
 
 def _formats(incomplete: str) -> list[str]:
@@ -76,6 +81,10 @@ Text = Annotated[
     list[str] | None,
     _option("--text", panel=DATA, metavar="NAME", help="Column that is text whatever it holds; may be repeated."),
 ]
+Ignore = Annotated[
+    list[str] | None,
+    _option("--ignore", panel=DATA, metavar="NAME", help="Column of a table that is left out; may be repeated."),
+]
 DropUnlabelled = Annotated[
     bool, _option("--drop-unlabelled", panel=DATA, help="Leave out rows of a table whose target is missing.")
 ]
@@ -122,6 +131,7 @@ Kernel = Annotated[
     _option(
         "--kernel",
         "-t",
+        autocompletion=_kernels,
         panel=MACHINE,
         metavar="NAME",
         help="rbf, laplacian, linear, poly or sigmoid; or LIBSVM's 0 to 3.",

@@ -23,11 +23,14 @@ _PACKERS: dict[str, Callable[[BinaryIO], Any]] = {
 _BLOCK = 2**20
 
 
-def check_place(path: str) -> None:
-    """Raise when nothing could be written there, before any work is done."""
+def check_place(path: str, *inputs: str) -> None:
+    """Raise when nothing could be written there, or it would take the place of an input, before any work is done."""
     if path == STDOUT:
         return
     place = Path(path)
+    for given in inputs:
+        if place.is_file() and Path(given).exists() and place.samefile(given):
+            raise ValueError(f"{path} is what is read: it would be overwritten. Give another name to write to.")
     if place.is_dir():
         raise IsADirectoryError(f"{path} is a folder: give the name of a file.")
     if not place.absolute().parent.is_dir():
@@ -54,9 +57,14 @@ def written(path: str) -> Iterator[BinaryIO]:
         return
     place, temporary = temporary_beside(Path(path))
     packer = _PACKERS.get(place.suffix.lower())
-    with replacing(place, temporary) as file:
-        if packer is None:
-            yield file
-            return
-        with packer(file) as packed:
-            yield packed
+    try:
+        with replacing(place, temporary) as file:
+            if packer is None:
+                yield file
+                return
+            with packer(file) as packed:
+                yield packed
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, path) from error

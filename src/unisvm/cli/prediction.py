@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -18,9 +19,11 @@ from unisvm.cli.messages import Messages
 from unisvm.cli.new_rows import NewRows, read_new_rows
 from unisvm.cli.sources import open_source
 from unisvm.cli.summary import score_facts, score_lines
+from unisvm.io.table import is_missing
 from unisvm.losses.base import CLASSIFICATION, REGRESSION
 from unisvm.model_files.persistence import load_with_summary
 
+_ENDINGS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".npy": "npy"}
 # rows that are turned into text at a time
 _BLOCK = 50_000
 
@@ -59,14 +62,14 @@ def predict(asked: Prediction, messages: Messages) -> None:
     """Write the predictions, and say how good they are where the data have targets."""
     if asked.to is not None:
         one_of("kind of output", asked.to, WRITERS)
-    output.check_place(asked.out)
+    output.check_place(asked.out, asked.source, asked.model)
     model, summary = load_with_summary(asked.model)
     extra = summary["extra"] or {}
     task = CLASSIFICATION if hasattr(model, "classes_") else REGRESSION
     if messages.as_json and asked.out == output.STDOUT:
         raise ValueError("--json has standard output for its facts: give OUT, a file for the predictions.")
     with open_source(asked.source, asked.format) as source, messages.collected_warnings() as warnings:
-        to = asked.to or ("libsvm" if source.format == "libsvm" else "csv")
+        to = asked.to or _form_of(asked.out, source.format)
         _check_answers(model, asked, to, task)
         given = read_new_rows(source, model, asked.table, extra.get("target"))
         with shown_progress(messages, f"predicting {source.name}", "predicting"):
@@ -79,6 +82,14 @@ def predict(asked: Prediction, messages: Messages) -> None:
     if given.y is not None:
         facts |= _score(given, results, task, messages)
     messages.result(facts | {"warnings": list(map(str, warnings))})
+
+
+def _form_of(out: str, format: str) -> str:
+    """The form that the ending of a name asks for; that of the data if it asks for none."""
+    ending = Path(out).suffix.lower()
+    if ending in (".parquet", ".npz", ".tsv"):
+        raise ValueError(f"Predictions are not written as {ending}: use --to with one of {', '.join(WRITERS)}.")
+    return _ENDINGS.get(ending) or ("libsvm" if format == "libsvm" else "csv")
 
 
 def _check_answers(model: Any, asked: Prediction, to: str, task: str) -> None:
@@ -107,13 +118,22 @@ def _results(model: Any, given: NewRows, asked: Prediction) -> Results:
 
 def _score(given: NewRows, results: Results, task: str, messages: Messages) -> dict[str, Any]:
     """How good predictions are, in LIBSVM's words."""
-    y = np.asarray(given.y)
-    if task == CLASSIFICATION and y.dtype.kind != results.predicted.dtype.kind:
-        # such as 1 and "1", or 1.0 and 1
-        y = np.array([_text(label) for label in y])
-        facts = score_facts(y, np.array([_text(label) for label in results.predicted]), task)
-    else:
-        facts = score_facts(y, results.predicted, task)
+    y, predicted = np.asarray(given.y), results.predicted
+    absent = is_missing(y) if y.dtype.kind in "Of" else np.zeros(len(y), dtype=bool)
+    if absent.any():
+        messages.note(f"{absent.sum():,} rows have no target, and no part in the scores.")
+        y, predicted = y[~absent], predicted[~absent]
+    if task == CLASSIFICATION:
+        # as text: 1 and "1", or 1.0 and 1, are the same label
+        y, predicted = (np.array([_text(label) for label in labels.tolist()]) for labels in (y, predicted))
+        unknown = sorted(set(y.tolist()) - set(map(_text, results.classes)))
+        if unknown:
+            shown = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
+            messages.warn(f"the data have labels that the model does not know, which count as wrong: {shown}.")
+    elif y.dtype.kind not in "iuf":
+        messages.note("the targets are text, which the predictions are not compared with.")
+        return {}
+    facts = score_facts(y, predicted, task)
     counts = f" ({facts['n_right']}/{facts['n_rows']})" if task == CLASSIFICATION else ""
     for line in score_lines(facts, task):
         messages.say(f"{line}{counts} ({task})")

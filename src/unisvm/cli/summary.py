@@ -45,7 +45,11 @@ def score_facts(y: np.ndarray, predicted: np.ndarray, task: str) -> dict[str, An
     if task == CLASSIFICATION:
         n_right = int((np.asarray(y) == predicted).sum())
         return {"accuracy": n_right / len(y), "n_right": n_right, "n_rows": len(y)}
-    y, predicted = np.asarray(y, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        return _errors(np.asarray(y, dtype=np.float64), np.asarray(predicted, dtype=np.float64))
+
+
+def _errors(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
     varies = y.std() > 0 and predicted.std() > 0
     return {
         "mean_squared_error": float(np.mean((y - predicted) ** 2)),
@@ -135,7 +139,7 @@ def describe(facts: dict[str, Any], warnings: list[Warning]) -> Iterator[tuple[s
 
 
 def _data_line(facts: dict[str, Any]) -> str:
-    line = f"{facts['rows']:,} rows of {facts['columns']:,} columns"
+    line = f"{facts['rows']:,} rows of {facts['columns']:,} column{'s' if facts['columns'] != 1 else ''}"
     if facts["features"] != facts["columns"]:
         line += f", {facts['features']:,} once encoded"
     counts = sorted(facts.get("classes", {}).items(), key=lambda pair: -pair[1])

@@ -37,7 +37,7 @@ class Training:
 
 def train(asked: Training, path: str, messages: Messages) -> None:
     """Fit the machine, and write the model."""
-    output.check_place(path)
+    output.check_place(path, asked.source)
     if path == output.STDOUT:
         raise ValueError("A model is a file: give its name.")
     task = task_of_svm_type(asked.machine.svm_type, asked.task)
@@ -82,7 +82,7 @@ def cross_validate(asked: Training, n_folds: int, messages: Messages) -> None:
         predicted, of_folds = _out_of_fold(asked.machine, data, task, n_folds, messages)
     facts = score_facts(data.y, predicted, task) | {"folds": of_folds}
     for line in score_lines(facts, task):
-        messages.say(f"Cross Validation {line}")
+        messages.answer(f"Cross Validation {line}")
     if task == CLASSIFICATION:
         of_each = ", ".join(f"{100 * fold['accuracy']:.4g}%" for fold in of_folds)
         messages.say(f"of the folds: {of_each}")
@@ -132,7 +132,7 @@ def compare(asked: Training, losses: list[str] | None, n_folds: int, messages: M
     cells, scoring = best_cells(search), scoring_of(search, task)
     messages.say(f"{scoring} by {n_folds} folds, and the options of `unisvm train` that stand for it")
     for cell in cells:
-        messages.say(f"{cell['score']:>11.4g} ± {cell['spread']:<8.2g} {cell['options']}")
+        messages.answer(f"{cell['score']:>11.4g} ± {cell['spread']:<8.2g} {cell['options']}")
     words = ["unisvm train", cells[0]["options"], *_same_options(asked), shlex.quote(asked.source), "MODEL"]
     messages.say(f"\nThe best: {' '.join(words)}")
     messages.result({"task": task, "scoring": scoring, "cells": cells})
@@ -151,11 +151,12 @@ def _same_options(asked: Training) -> list[str]:
         "--memory-limit": machine.memory_limit,
         "--scratch-dir": machine.scratch_dir,
     }
-    for name in ("rank", "degree", "coef0", "tol", "max_iter", "seed"):
+    for name in ("rank", "tol", "max_iter", "seed"):
         if getattr(machine, name) != getattr(MachineOptions, name):
             given["--" + name.replace("_", "-")] = getattr(machine, name)
     words = [f"{option} {shlex.quote(str(value))}" for option, value in given.items() if value is not None]
     words += [f"--text {shlex.quote(name)}" for name in table.text]
+    words += [f"--ignore {shlex.quote(name)}" for name in table.ignore]
     words += [f"--class-weight {shlex.quote(pair)}" for pair in machine.class_weight]
     flags = {"--balanced": machine.balanced, "--drop-unlabelled": table.drop_unlabelled, "--header": table.header}
     words += [option for option, is_given in flags.items() if is_given]
@@ -190,6 +191,8 @@ def best_cells(search: Any) -> list[dict[str, Any]]:
             f"-c {params['C']:.6g}",
             f"-g {gamma if isinstance(gamma, str) else format(gamma, '.6g')}",
         ]
+        words += [f"-d {search.degree}"] if kernel == "poly" else []
+        words += [f"-r {search.coef0:g}"] if kernel in ("poly", "sigmoid") else []
         scores = {"score": float(results["mean_test_score"][i]), "spread": float(results["std_test_score"][i])}
         cells.append(scores | {"options": " ".join(words)})
     return cells

@@ -130,7 +130,8 @@ def _delimiter(lines: list[str], decimal: str) -> str:
         # text has blanks, too
         if delimiter == BLANKS and share < 0.5:
             continue
-        score = (round(n_agreeing / len(rows), 1), round(share, 3))
+        # one by which all lines agree goes before one by which nearly all do
+        score = (round(n_agreeing / len(rows), 1) + (n_agreeing == len(rows)), round(share, 3))
         if score > best:
             best, chosen = score, delimiter
     return chosen
@@ -161,4 +162,10 @@ def _has_header(rows: list[list[str]], decimal: str) -> bool:
     are_numbers = [_share_of_numbers([column], decimal) > 0.5 for column in columns]
     if any(text and below for text, below in zip(is_text, are_numbers, strict=True)):
         return True
+    numbers = [entry for entry, text in zip(first, is_text, strict=True) if not text]
+    if numbers in ([str(j) for j in range(len(numbers))], [str(j + 1) for j in range(len(numbers))]):
+        # names that count the columns, as pandas gives them, beside one that is no entry of its column
+        texts = [(entry, column) for entry, text, column in zip(first, is_text, columns, strict=True) if text]
+        if texts and all(entry not in column and 2 * len(set(column)) <= len(column) for entry, column in texts):
+            return True
     return all(text or entry in MISSING for text, entry in zip(is_text, first, strict=True)) and not any(are_numbers)

@@ -110,7 +110,9 @@ def _column(path: Path, name: str, column: Any) -> np.ndarray:
         if types.is_null(kind):
             return np.full(len(column), np.nan)
         text = np.empty(len(column), dtype=object)
-        text[:] = column.cast(pa.string()).to_pylist()
+        # truth values as Python, and so pandas in CSV, writes them
+        entries = column.to_pylist() if types.is_boolean(kind) else column.cast(pa.string()).to_pylist()
+        text[:] = [entry if entry is None else str(entry) for entry in entries]
         return text
 
 

@@ -36,6 +36,10 @@ class Scaled(Kernel):
         self.centre = centre
         self.divisor = divisor
 
+    def __repr__(self):
+        # the numbers of all columns would hide the kernel
+        return f"Scaled({self.kernel!r}, {np.size(self.divisor)} columns)"
+
     @property
     def is_psd(self):
         return self.kernel.is_psd
@@ -65,7 +69,10 @@ class Scaled(Kernel):
         factors = np.broadcast_to(1 / np.asarray(self.divisor, dtype=np.float64), X.shape[1]).astype(X.dtype)
         if sparse.issparse(X):
             if np.any(self.centre):
-                raise ValueError("Sparse rows cannot be shifted: centre must be 0 in every column.")
+                raise ValueError(
+                    "This kernel shifts the columns, which would fill in the zeros of sparse rows. Give dense rows, "
+                    "X.toarray(), or fit on sparse rows, which are scaled without a shift."
+                )
             X = X.tocsr()
             return type(X)((X.data * factors[X.indices], X.indices, X.indptr), shape=X.shape)
         shifted = np.subtract(X, np.asarray(self.centre, dtype=np.float64), dtype=np.float64)

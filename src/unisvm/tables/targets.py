@@ -121,8 +121,8 @@ def _target(table: Table, name: str, column: np.ndarray) -> np.ndarray:
 def guess_task(y: Any) -> str:
     """The task that targets ask for: "classification" or "regression".
 
-    Text and truth values are classes. So are two distinct numbers, and whole numbers if there are at most 20 distinct
-    ones, and at least ten rows for each. Other numbers are real targets.
+    Text and truth values are classes. So are two distinct whole numbers, and more of them if there are at most 20,
+    and at least ten rows for each. Other numbers are real targets.
 
     Parameters
     ----------
@@ -140,10 +140,8 @@ def guess_task(y: Any) -> str:
     if y.dtype.kind not in "iuf":
         return "classification"
     distinct = np.unique(y)
-    if len(distinct) <= 2:
-        return "classification"
     is_whole = bool((distinct == np.floor(distinct)).all())
-    is_few = len(distinct) <= min(_MOST_CLASSES, len(y) / _LEAST_ROWS_OF_A_CLASS)
+    is_few = len(distinct) <= max(2, min(_MOST_CLASSES, len(y) / _LEAST_ROWS_OF_A_CLASS))
     return "classification" if is_whole and is_few else "regression"
 
 
