@@ -2,6 +2,7 @@
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import skl2onnx
 from sklearn.calibration import CalibratedClassifierCV
@@ -23,6 +24,7 @@ from unisvm import (
     onnx_export,
 )
 from unisvm.feature_selection import SparseUniSVMClassifier, SparseUniSVMRegressor
+from unisvm.tables import TableEncoder
 
 pytestmark = pytest.mark.filterwarnings("ignore::unisvm.FitWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -171,3 +173,14 @@ def test_regressors_of_regressors(run, ensemble):
     model = ensemble([("a", UniSVMRegressor(**PLAIN)), ("b", SparseUniSVMRegressor(alpha=0.01, width=0.01))])
     model.fit(X[:300], y[:300])
     np.testing.assert_allclose(run(skl2onnx.to_onnx(model, X), X)["variable"][:, 0], model.predict(X), atol=1e-6)
+
+
+def test_pipelines_of_tables_are_refused_with_advice():
+    table = {"a": [1.0, 2.0, 3.0, 4.0] * 5, "b": list("xxyy") * 5}
+    pipeline = make_pipeline(TableEncoder(), UniSVMClassifier(C=1.0, random_state=0)).fit(table, [0, 0, 1, 1] * 5)
+    with pytest.raises(ValueError, match=r"to_onnx\(pipeline\[-1\], path\)"):
+        unisvm.to_onnx(pipeline)
+    onnx_model = unisvm.to_onnx(pipeline[-1])
+    session = onnxruntime.InferenceSession(onnx_model.SerializeToString())
+    rows = pipeline[0].transform(table)
+    np.testing.assert_array_equal(session.run(["label"], {"X": rows})[0], pipeline.predict(table))

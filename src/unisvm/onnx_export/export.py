@@ -19,6 +19,7 @@ from unisvm.feature_selection.base import BaseSparseUniSVM
 from unisvm.model_selection.base import BaseSearch
 from unisvm.onnx_export.converter import ARITHMETICS, MIN_OPSET, register, require_skl2onnx
 from unisvm.onnx_export.fitted import FittedModel, read_model
+from unisvm.tables import TableEncoder
 from unisvm.whole_files import replacing, temporary_beside
 
 _OURS = (KernelEstimator, BaseSearch, BaseSparseUniSVM)
@@ -136,6 +137,11 @@ def _with_our_last_step(model: BaseEstimator) -> tuple[BaseEstimator, BaseEstima
         )
     check_is_fitted(whole)
     for name, step in whole.steps[:-1] if isinstance(whole, Pipeline) else []:
+        if isinstance(step, TableEncoder):
+            raise ValueError(
+                f"The step {name!r} takes tables, and has no form in ONNX. Export the last step of the pipeline, "
+                "to_onnx(pipeline[-1], path), for rows that the encoder has made."
+            )
         if isinstance(step, _OURS):
             raise ValueError(
                 f"The step {name!r} selects columns for the next one, which is not converted. Put a ColumnTransformer "
