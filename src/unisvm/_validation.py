@@ -224,7 +224,7 @@ def _check_entries(X, estimator, name: str = "X", first_row: int = 0) -> None:
     value = entries[row, column] if at is None else at.data[worst]
     raise ValueError(
         f"{name} has the value {value:.3g} in row {first_row + row}, column {column}: squares of entries above "
-        f"{most:.2g} overflow in {X.dtype}. Give the columns of X in larger units."
+        f"{most:.2g} overflow in {X.dtype}. Scale the columns of X before, or give them in larger units."
     )
 
 
