@@ -280,6 +280,27 @@ def test_the_ending_of_the_output_says_its_form(unisvm, tmp_path, people):
     assert "--to" in unisvm("predict", new, "m", "out.parquet", code=1).err
 
 
+@pytest.mark.parametrize("given", ["\\t", "tab", "\t"])
+def test_a_tab_can_be_written_as_people_do(unisvm, tmp_path, people, given):
+    text = (tmp_path / people[0]).read_text(encoding="utf-8").replace("Ulm, Donau", "Donau").replace(",", "\t")
+    (tmp_path / "tabs.txt").write_text(text, encoding="utf-8")
+    facts = json.loads(unisvm("train", "--json", "--delimiter", given, "--target", "income", "tabs.txt", "m").out)
+    assert (facts["rows"], facts["columns"]) == (210, 3)
+
+
+def test_several_targets_have_a_column_each(unisvm, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model = UniSVMRegressor(random_state=0).fit(X, np.stack([X[:, 0], 3 * X[:, 1]], axis=1))
+    library.save(model, tmp_path / "m")
+    np.savez(tmp_path / "rows.npz", X=X)
+    unisvm("predict", "-q", "rows.npz", "m", "out.csv")
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert list(found) == ["prediction 1", "prediction 2"]
+    np.testing.assert_allclose(found, model.predict(X))
+    assert "use --to csv" in unisvm("predict", "--to", "libsvm", "rows.npz", "m", "out", code=1).err
+
+
 def test_an_answer_is_printed_also_when_the_rest_is_quiet(unisvm, people):
     assert unisvm("train", "-q", "-v", "3", "--target", "income", people[0]).out.startswith("Cross Validation Accuracy")
 

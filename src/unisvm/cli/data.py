@@ -22,6 +22,8 @@ from unisvm.rows.mapped import StoredRows
 from unisvm.tables import Table, guess_task, read_table, split_target
 from unisvm.tables.targets import target_name, usual_targets
 
+# how people write a tab in a shell
+_TABS = {"\\t": "\t", "tab": "\t"}
 # a matrix of zeros is not filled in beyond so many entries
 MOST_ENTRIES = 2 * 10**8
 # rows that are looked at together
@@ -141,7 +143,7 @@ def read_rows(source: Source, options: TableOptions) -> Table:
     """The table of a source of any kind but matrices, with all of its columns."""
     if source.format == "parquet":
         return read_parquet_table(source.path, source.name)
-    delimiter = options.delimiter or ("\t" if source.format == "tsv" else "auto")
+    delimiter = _TABS.get(options.delimiter or "", options.delimiter) or ("\t" if source.format == "tsv" else "auto")
     header: bool | str = "auto" if options.header is None else options.header
     return read_table(source.path, header=header, delimiter=delimiter, name=source.name, text=options.text)
 

@@ -152,6 +152,8 @@ def _text(value: Any) -> str:
 
 
 def _write_libsvm(results: Results, file: BinaryIO) -> None:
+    if results.predicted.ndim == 2:
+        raise ValueError("The model predicts several targets a row, which this form has no place for: use --to csv.")
     probabilities = results.numbers.get("probability")
     if probabilities is not None:
         file.write(f"labels {' '.join(map(_text, results.classes))}\n".encode())
@@ -166,10 +168,12 @@ def _write_libsvm(results: Results, file: BinaryIO) -> None:
 def _write_csv(results: Results, file: BinaryIO) -> None:
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["prediction", *(name for names in _headings(results).values() for name in names)])
+    several = results.predicted.ndim == 2
+    names = [f"prediction {j + 1}" for j in range(results.predicted.shape[1])] if several else ["prediction"]
+    writer.writerow([*names, *(name for names in _headings(results).values() for name in names)])
     for low in range(0, len(results.predicted), _BLOCK):
         some = slice(low, low + _BLOCK)
-        columns = [results.predicted[some].tolist()]
+        columns = results.predicted[some].T.tolist() if several else [results.predicted[some].tolist()]
         for numbers in results.numbers.values():
             columns += numbers[some].T.tolist()
         writer.writerows(zip(*columns, strict=True))
