@@ -42,11 +42,17 @@ def test_parameters_beside_an_instance_override_its_own(real_targets):
     assert of_loss(model) == {"loss__delta": 0.25, "loss__a": 2.0}
 
 
-def test_parameters_are_listed_with_the_values_in_force():
-    assert of_loss(UniSVMClassifier()) == {"loss__a": 2.0}
-    assert of_loss(UniSVMClassifier("least_squares")) == {}
-    assert of_loss(UniSVMRegressor("quantile", loss_params={"tau": 0.9})) == {"loss__tau": 0.9, "loss__p": 100.0}
-    assert "loss__a" not in UniSVMClassifier().get_params(deep=False)
+def test_a_constructor_takes_the_parameters_of_an_estimator_with_a_named_loss():
+    for model in (UniSVMClassifier(), UniSVMRegressor("quantile", loss_params={"tau": 0.9})):
+        assert of_loss(model) == {}
+        again = type(model)(**model.get_params())
+        assert again.get_params() == model.get_params()
+        assert model.set_params(**again.get_params()).get_params() == again.get_params()
+
+
+def test_parameters_of_an_instance_are_listed():
+    assert of_loss(UniSVMClassifier(losses.Feng(a=3.0))) == {"loss__a": 3.0}
+    assert "loss__a" not in UniSVMClassifier(losses.Feng()).get_params(deep=False)
     # what cannot be fitted is still an estimator with parameters
     for wrong in (UniSVMClassifier("fengg"), UniSVMClassifier(loss_params={"b": 1}), UniSVMClassifier(loss_params=3)):
         assert of_loss(wrong) == {}
@@ -88,7 +94,7 @@ def test_a_grid_over_a_parameter_of_the_default_loss(labels):
         GridSearchCV(UniSVMClassifier(losses.Feng(a=a), **SMALL), {}, cv=2).fit(X, y).best_score_ for a in (0.01, 2.0)
     ]
     np.testing.assert_array_equal(search.cv_results_["mean_test_score"], by_hand)
-    assert search.best_estimator_.get_params()["loss__a"] == search.best_params_["loss__a"]
+    assert search.best_estimator_.loss_params == {"a": search.best_params_["loss__a"]}
 
 
 def test_a_grid_over_losses_and_their_parameters_in_a_pipeline(labels):

@@ -26,14 +26,16 @@ class LossParameters(BaseEstimator):
         Parameters
         ----------
         deep : bool, default=True
-            Whether to list those of the loss as well, such as ``loss__a``, with the values that a fit would use.
+            Whether to list those of a loss that is an instance as well, such as ``loss__a``, with the values that a fit
+            would use. Those of a loss that is given by its name are in `loss_params`, so that a constructor takes what
+            is listed.
 
         Returns
         -------
         params : dict
         """
         params = super().get_params(deep=deep)
-        if not deep:
+        if not deep or not isinstance(self.loss, Loss):
             return params
         try:
             of_loss = get(self.loss, **read_loss_params(self.loss_params)).get_params()
