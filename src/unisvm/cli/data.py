@@ -177,7 +177,9 @@ def read_matrix(source: Source, options: TableOptions, scratch_dir: str | None) 
 
 
 def check_numbers(X: Any, source: Source) -> None:
-    """Raise for the first entry of a matrix that is missing or infinite."""
+    """Raise for the first entry of a matrix that is missing or infinite; LIBSVM's text has none once it is read."""
+    if source.format == "libsvm":
+        return
     for low in range(0, X.shape[0], _BLOCK):
         block = X[low : low + _BLOCK]
         is_finite = np.isfinite(block.data if sparse.issparse(block) else block)

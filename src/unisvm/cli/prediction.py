@@ -124,9 +124,9 @@ def _score(given: NewRows, results: Results, task: str, messages: Messages) -> d
         messages.note(f"{absent.sum():,} rows have no target, and no part in the scores.")
         y, predicted = y[~absent], predicted[~absent]
     if task == CLASSIFICATION:
-        # as text: 1 and "1", or 1.0 and 1, are the same label
-        y, predicted = (np.array([_text(label) for label in labels.tolist()]) for labels in (y, predicted))
-        unknown = sorted(set(y.tolist()) - set(map(_text, results.classes)))
+        # 1 and "1", or 1.0 and 1, are the same label
+        y, predicted = _as_text(y), _as_text(predicted)
+        unknown = sorted(set(np.unique(y).tolist()) - set(map(_text, results.classes)))
         if unknown:
             shown = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
             messages.warn(f"the data have labels that the model does not know, which count as wrong: {shown}.")
@@ -149,6 +149,12 @@ def _text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value)
+
+
+def _as_text(labels: np.ndarray) -> np.ndarray:
+    """Labels as text, each of them made once."""
+    distinct, codes = np.unique(labels, return_inverse=True)
+    return np.array([_text(label) for label in distinct.tolist()])[codes]
 
 
 def _write_libsvm(results: Results, file: BinaryIO) -> None:

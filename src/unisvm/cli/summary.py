@@ -30,11 +30,12 @@ def judge(model: Any, data: Data, task: str) -> dict[str, Any]:
     """Score on the training rows, and how many of them the loss ignores, by a sample if they are many."""
     rows = data.sample(_MOST_JUDGED)
     X, y = data.take(rows), np.asarray(data.y)[rows]
-    facts = score_facts(y, model.predict(X), task)
+    # a table is encoded once
+    encoded = model[:-1].transform(X) if isinstance(model, Pipeline) else X
+    facts = score_facts(y, machine_of(model).predict(encoded), task)
     facts = {f"training_{name}": value for name, value in facts.items()} | {"judged_rows": len(rows)}
     machine = fitted_machine(model)
     if np.isfinite(requested_loss(machine).bound):
-        encoded = model[:-1].transform(X) if isinstance(model, Pipeline) else X
         n_ignored = int((machine.trust(encoded, y) < _IGNORED).sum())
         facts |= {"ignored_rows": round(n_ignored * data.n_rows / len(rows)), "ignored_share": n_ignored / len(rows)}
     return facts
