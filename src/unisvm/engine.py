@@ -250,9 +250,7 @@ def prepare(
         ),
     )
     feature_map = basis.feature_map
-    made_of = basis.feature_map if basis.landmarks is None else basis.landmarks
-    room = _room_for_features(rows, settings, made_of, reserved)
-    features = runner.run("features", lambda: feature_map.build(rows, room))
+    features = runner.run("features", lambda: build_features(rows, settings, basis, reserved))
     are_rows = basis.landmarks is None and rows.is_sparse
     n_bytes = 0 if are_rows else feature_bytes(rows.n_rows, feature_map.rank, rows.dtype)
     runner.report.emit(FeaturesBuilt, n_bytes=n_bytes, location=rows.location(features))
@@ -295,6 +293,12 @@ def choose_basis(rows: RowStore, settings: FitSettings, rng: np.random.RandomSta
             small_tol, weights = 0.0, rows.take_weights(landmarks.store_indices).astype(np.float64)
         basis = LandmarkBasis.of(kernel, landmarks, rows.dtype, settings.indefinite, small_tol, weights)
     return WithPenalisedIntercept(basis) if settings.penalised_intercept else basis
+
+
+def build_features(rows: RowStore, settings: FitSettings, basis: Basis, reserved: int = 0) -> Any:
+    """Features of all rows, in memory or in a scratch file as the settings' memory allows; `reserved` as in `prepare`."""
+    made_of = basis.feature_map if basis.landmarks is None else basis.landmarks
+    return basis.feature_map.build(rows, _room_for_features(rows, settings, made_of, reserved))
 
 
 def _room_for_features(

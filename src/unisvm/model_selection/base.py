@@ -269,7 +269,8 @@ def plan(
     return SearchJob(template, X, y, weights, attributes, splits, scorer, routed.scorer.score, memory)
 
 
-def _kernel_choices(axes: Axes, job: SearchJob) -> list[KernelChoice]:
+def kernel_choices(axes: Axes, job: SearchJob) -> list[KernelChoice]:
+    """Every kernel of a grid with each of its values of gamma, for the rows of a job."""
     n_rows, n_features = job.X.shape
     rows = MemoryRows(job.X, np.empty((n_rows, 0)), job.weights)
     variance = 0.0
@@ -305,7 +306,7 @@ def fit_search(search: BaseSearch, start: SearchStart, X, y, sample_weight, para
         attributes["searched_rows_"], X, y, weights = _draw(search, *refit_rows, params)
         sample_weight = None if sample_weight is None else weights
     job = plan(search, axes, X, y, sample_weight, params)
-    choices = _kernel_choices(axes, job)
+    choices = kernel_choices(axes, job)
     with open_stages(search.checkpoint, partial(_identity, search, axes, choices, job), search.random_state) as stages:
         if stages.finished:
             report.say(f"resumes from the checkpoint after: {', '.join(stages.finished)}")

@@ -96,6 +96,16 @@ class MemoryRows:
         other.n_threads = n_threads
         return other
 
+    def with_targets(self, targets: np.ndarray) -> MemoryRows:
+        """The same rows with other targets, in the precision of the rows."""
+        other = copy(self)
+        other.targets = np.ascontiguousarray(targets, dtype=self.dtype)
+        other.n_columns = targets.shape[1]
+        other.ordered_targets = other.targets
+        if self._order is not None:
+            other.ordered_targets = np.asfortranarray(other.targets[self._order])
+        return other
+
     def __sizeof__(self) -> int:
         # Dask weighs by it what it moves and spills
         X = (self.X.data, self.X.indices, self.X.indptr) if sparse.issparse(self.X) else (self.X,)
