@@ -80,6 +80,13 @@ class Table:
         columns, lines = [column[rows] for column in self.columns], np.asarray(self.lines)[rows]
         return replace(self, columns=columns, lines=lines, n_rows=len(lines))
 
+    def with_column(self, name: str, values: np.ndarray) -> Table:
+        """The table with other entries in a column, which stays where it is."""
+        one_of(f"column of {self.source}", name, self.names)
+        columns = list(self.columns)
+        columns[self.names.index(name)] = values
+        return replace(self, columns=columns)
+
     def place(self, row: int) -> str:
         """Name of a row in messages: its line in the file."""
         return f"{self.source}, {self.unit} {self.lines[row]}"

@@ -1,17 +1,19 @@
-"""How probable each label is where some labels are wrong: a softmax of decisions with a floor.
+"""How probable each class and each label are where some labels are wrong.
 
 For a row with decisions f_1 … f_K, which least squares makes of targets ±1,
 
-    P(label = j) = (1 − Σ_i c_i) p_j + c_j,    p = softmax(z A + b),  z_j = f_j + f_j³,
+    P(class = i) = p_i,    p = softmax(z A + b),  z_j = f_j + f_j³
+    P(label = j) = Σ_i p_i T_ij
 
-where p_j is how probable class j is, and c_j the rate at which rows get the label j whatever they are. Where classes overlap,
-p is in between; where a class is out of the question, its label still occurs at the rate c_j: that tells wrong labels from
-overlap. (Least squares estimates f = 2 P − 1, whose log-odds are 2 artanh f = 2 (f + f³/3 + …).) A label j is wrong with
-the probability
+where T_ij is how often rows of class i have the label j, wherever they are. Where classes overlap, p is in between; where a
+class is out of the question, its label still occurs at the rates T: that tells wrong labels from overlap. (Least squares
+estimates f = 2 P − 1, whose log-odds are 2 artanh f = 2 (f + f³/3 + …).) A label j is wrong with the probability
 
-    c_j (1 − p_j) / P(label = j).
+    1 − p_j T_jj / P(label = j).
 
-The parameters are those of the largest likelihood. The c_j are one number, unless the labels clearly say otherwise.
+The parameters are those of the largest penalised likelihood. With s_ij the log-odds of the label j against the right one,
+T_ij = exp(s_ij) / (1 + Σ_l exp(s_il)): the s_ij are one number, unless the labels clearly ask for one number for each label,
+or for each pair of a class and a label.
 """
 
 from __future__ import annotations
@@ -21,24 +23,26 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq, minimize
+from scipy.optimize import minimize
 from scipy.special import log_softmax
-from scipy.stats import chi2
+
+from unisvm.wrong_labels.profile_interval import profile_ends
 
 # With more classes, A is a number in place of a matrix: 30² coefficients take as long as the predictions of 5,000 rows.
 _MOST_CLASSES = 30
-# The penalties (ridge/2)‖A − ā I‖² of a matrix about its mean diagonal, and (shrink/2) Σ (log c_j − mean)²
-_RIDGE, _SHRINK = 1.0, 1.0
-# Rates of their own for each class must raise the log-likelihood by so much, and as much again for each further class: with
-# labels that are wrong evenly it rose by 0 to 4 on the sets of benchmarks/suspects_cleanlab.py.
-_WORTH_OWN_RATES = 4.0
+# Penalties (ridge/2)‖A − ā I‖² of a matrix about its mean diagonal, and ½ Σ (s − mean)². Beside rates for each pair, a free
+# matrix would explain wrong labels as overlap.
+_RIDGE, _RIDGE_BESIDE_PAIRS = 1.0, 30.0
+# What the log-likelihood must gain by a rate for each label, a number and one more for each class beyond two, and by one
+# for each pair of a class and a label, a share of their number, or, where few labels are wrong, a number and one half of
+# theirs. Where wrong labels were drawn evenly it gained less on the
+# sets of benchmarks/suspects.py, and more where they were those of the next class.
+_WORTH_OWN_RATES, _WORTH_PAIRS, _WORTH_FEW_PAIRS = 4.0, 0.55, 8.0
 # total rates that the search for the largest likelihood starts at: from one alone, it ended elsewhere on a9a with 30 %
 _STARTS = (0.02, 0.3)
-_LEAST_LOG, _MOST_LOG = -16.0, 2.0
+# bounds of s: a wrong label is rarer than the right one
+_LEAST_LOG, _MOST_LOG = -16.0, -0.05
 _FIRST_SLOPE, _MOST_STEPS = 3.0, 100
-# How much more of the log-likelihood than by its theory the ends of an interval may lose, since the form of the softmax is
-# not exact, and how exact the ends are in log rates.
-_MISFIT, _SHIFT_TOL = 2.0, 0.02
 # rows that the parameters are fitted to
 _MOST_ROWS = 20_000
 
@@ -56,27 +60,27 @@ class LabelNoise:
     slope : ndarray of shape (n_classes, n_classes), or (1,)
         A, or the number that stands for it.
     bias : ndarray of shape (n_classes,)
-    rates : ndarray of shape (n_classes,)
-        The c_j.
+    transitions : ndarray of shape (n_classes, n_classes)
+        T.
     """
 
     centre: np.ndarray
     unit: float
     slope: np.ndarray
     bias: np.ndarray
-    rates: np.ndarray
+    transitions: np.ndarray
 
     def classes(self, decision: np.ndarray) -> np.ndarray:
-        """Probability p of each class, of shape (n_rows, n_classes)."""
+        """Probability of each class, of shape (n_rows, n_classes)."""
         z = (expanded(decision) - self.centre) / self.unit
         logits = (z @ self.slope if self.slope.ndim == 2 else z * self.slope) + self.bias
         return np.exp(log_softmax(logits, axis=1))
 
-    def of_given(self, decision: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Probability of the label that each row has, and the probability that it is wrong."""
-        p, c = self.classes(decision)[np.arange(len(labels)), labels], self.rates[labels]
-        probability = (1 - self.rates.sum()) * p + c
-        return probability, c * (1 - p) / np.maximum(probability, np.finfo(float).tiny)
+    def of_given(self, classes: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Probability of the label that each row has, and the probability that it is wrong, by those of the classes."""
+        probability = (classes * self.transitions.T[labels]).sum(axis=1)
+        right = classes[np.arange(len(labels)), labels] * self.transitions.diagonal()[labels]
+        return probability, np.clip(1 - right / np.maximum(probability, np.finfo(float).tiny), 0, 1)
 
 
 class FittedNoise(NamedTuple):
@@ -113,144 +117,154 @@ def fit_label_noise(
     if len(labels) > _MOST_ROWS:
         drawn = rng.permutation(len(labels))[:_MOST_ROWS]
         decision, labels, weights = decision[drawn], labels[drawn], weights[drawn]
-    z = expanded(decision)
-    likelihood = _Likelihood(z, labels, weights, own_rates=False)
+    likelihood = _Likelihood(expanded(decision), labels, weights)
     best = likelihood.maximise([likelihood.start(rate) for rate in _STARTS])
-    own = _Likelihood(z, labels, weights, own_rates=True)
-    other = own.maximise(own.starts_from(best.x))
-    if best.fun - other.fun > _WORTH_OWN_RATES + (z.shape[1] - 2):
-        likelihood, best = own, other
-    low, high = likelihood.ends(best, _MISFIT * chi2.ppf(confidence, 1) / 2)
+    by_label = likelihood.tied("labels")
+    other = by_label.maximise(by_label.starts_from(best.x))
+    n_classes = likelihood.n_classes
+    if best.fun - other.fun > _WORTH_OWN_RATES + (n_classes - 2):
+        likelihood, best = by_label, other
+    if 2 < n_classes <= _MOST_CLASSES:
+        without = likelihood.tied(likelihood.ties, _RIDGE_BESIDE_PAIRS).maximise([best.x])
+        by_pair = likelihood.tied("pairs", _RIDGE_BESIDE_PAIRS)
+        of_pairs = by_pair.maximise([*by_pair.starts_from(without.x), by_pair.start(_STARTS[1])])
+        noise = likelihood.noise(best.x)
+        n_wrong = float(noise.of_given(noise.classes(decision), labels)[1].sum())
+        worth_it = min(_WORTH_PAIRS * n_classes * (n_classes - 1), _WORTH_FEW_PAIRS + n_wrong / 2)
+        if without.fun - of_pairs.fun > worth_it:
+            likelihood, best = by_pair, of_pairs
+    low, high = likelihood.ends(best, confidence)
     return FittedNoise(likelihood.noise(best.x), low, high)
 
 
 class _Likelihood:
-    """Minus the log-likelihood of the labels, penalised, as a function of A, b and logarithms of the rates.
-
-    The rates are c_j = g_j / (1 + Σ g) of g = exp(s_j), so that they sum to less than 1. The first parameters are A, then
-    follow b, and then s: one for all classes, or one for each.
+    """Minus the log-likelihood of the labels, penalised, as a function of A, b and s, which follow each other.
 
     Parameters
     ----------
     z : ndarray of shape (n_rows, n_classes)
     labels : ndarray of int of shape (n_rows,)
     weights : ndarray of shape (n_rows,)
-    own_rates : bool
-        Whether each class has its own.
+    ties : {"one", "labels", "pairs"}
+        Which of the s_ij are one number: all, those of each label j, or none.
+    ridge : float
     """
 
-    def __init__(self, z: np.ndarray, labels: np.ndarray, weights: np.ndarray, *, own_rates: bool):
+    def __init__(self, z: np.ndarray, labels: np.ndarray, weights: np.ndarray, ties: str = "one", ridge: float = _RIDGE):
+        self.n_classes = K = z.shape[1]
+        self.ties, self._ridge, self._given = ties, ridge, (z, labels, weights)
         self._centre, self._unit = z.mean(axis=0), max(float(z.std()), np.finfo(float).tiny)
         self._z = (z - self._centre) / self._unit
-        self._labels, self._own_rates = labels, own_rates
         # so many rows count as they are
         self._weights = weights / weights.mean()
-        self._n_classes = n_classes = z.shape[1]
-        self._n_slopes = 1 if n_classes == 2 or n_classes > _MOST_CLASSES else n_classes**2
+        self._labels = labels
+        self._one_hot = np.zeros((len(labels), K))
+        self._one_hot[np.arange(len(labels)), labels] = 1
+        self._n_slopes = 1 if K == 2 or K > _MOST_CLASSES else K**2
+        #: which number s_ij is
+        self._place = {
+            "one": np.zeros((K, K), dtype=int),
+            "labels": np.tile(np.arange(K), (K, 1)),
+            "pairs": np.arange(K * K).reshape(K, K),
+        }[ties]
+        self._n_rates = int(self._place.max()) + 1
+
+    def tied(self, ties: str, ridge: float = _RIDGE) -> _Likelihood:
+        """The same with other ties."""
+        return _Likelihood(*self._given, ties, ridge)
 
     def start(self, rate: float) -> np.ndarray:
-        """Parameters with a total rate, and as probable classes as there are rows of them."""
-        K = self._n_classes
+        """Parameters with a share of wrong labels, and as probable classes as there are rows of them."""
+        K = self.n_classes
         slope = _FIRST_SLOPE * np.eye(K).ravel() if self._n_slopes > 1 else np.full(1, _FIRST_SLOPE)
-        shares = np.bincount(self._labels, self._weights, minlength=K) / self._weights.sum()
-        log_rates = np.full(K if self._own_rates else 1, np.log(rate / (1 - rate) / K))
-        return np.concatenate([slope, np.log(np.maximum(shares, 1 / len(self._labels))), log_rates])
+        shares = self._weights @ self._one_hot / self._weights.sum()
+        log_odds = np.full(self._n_rates, np.log(rate / (1 - rate) / (K - 1)))
+        return np.concatenate([slope, np.log(np.maximum(shares, 1 / len(self._labels))), log_odds])
 
     def starts_from(self, x: np.ndarray) -> list[np.ndarray]:
-        """Parameters with rates of each class, from those with one rate: as it is, and higher for one of two classes."""
-        K, log_rate = self._n_classes, float(x[-1])
-        rest, log_rate = x[:-1], max(log_rate, np.log(_STARTS[0] / K))
-        starts = [np.full(K, log_rate)]
+        """Parameters from those with fewer rates: as they are, and with a higher rate for one of two classes."""
+        K = self.n_classes
+        rest, log_odds = np.split(x, [self._n_slopes + K])
+        highest = max(float(log_odds.max()), np.log(_STARTS[0] / K))
+        starts = [np.full(self._n_rates, highest)]
         if K == 2:
-            starts += [log_rate + np.array([2.0, -2.0]), log_rate + np.array([-2.0, 2.0])]
-        return [np.concatenate([rest, each]) for each in starts]
+            starts += [highest + np.array([2.0, -2.0]), highest + np.array([-2.0, 2.0])]
+        return [np.concatenate([rest, np.minimum(each, _MOST_LOG)]) for each in starts]
 
-    def maximise(self, starts: list[np.ndarray]):
+    def maximise(self, starts: list[np.ndarray]) -> Any:
         """The best of the minima that are reached from some starts, as `scipy.optimize.minimize` returns it."""
         bounds = [(None, None)] * (len(starts[0]) - self._n_rates) + [(_LEAST_LOG, _MOST_LOG)] * self._n_rates
-        found = [
-            minimize(self, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _MOST_STEPS})
-            for start in starts
-        ]
+        options = {"maxiter": _MOST_STEPS}
+        found = [minimize(self, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options) for start in starts]
         return min(found, key=lambda each: each.fun)
 
-    def ends(self, best: Any, least_loss: float) -> tuple[LabelNoise, LabelNoise]:
-        """Probabilities with the lowest and the highest rates that lose no more than this of the log-likelihood.
+    def ends(self, best: Any, confidence: float) -> tuple[LabelNoise, LabelNoise]:
+        """Probabilities with the lowest and the highest rates that the labels allow.
 
-        All rates rise and fall by one factor, and b and a factor of A follow.
+        All s rise and fall by one number, and b and a factor of A follow.
         """
+        bias = slice(self._n_slopes, self._n_slopes + self.n_classes)
 
         @lru_cache
         def profile(shift: float) -> Any:
-            return self._with_shift(best.x, shift)
+            return self._with_shift(best.x, bias, shift)
 
-        def loss(shift: float) -> float:
-            return float(profile(shift).fun - best.fun - least_loss)
-
-        log_rates = best.x[-self._n_rates :]
+        log_odds = best.x[bias.stop :]
+        bounds = _LEAST_LOG - float(log_odds.min()), _MOST_LOG - float(log_odds.max())
         found = []
-        for end in _LEAST_LOG - float(log_rates.min()), _MOST_LOG - float(log_rates.max()):
-            if loss(end) > 0:
-                end = float(brentq(loss, 0.0, end, xtol=_SHIFT_TOL))
+        for shift in profile_ends(lambda shift: float(profile(shift).fun - best.fun), *bounds, confidence):
             x = best.x.copy()
-            x[: self._n_slopes] *= profile(end).x[0]
-            x[self._n_slopes : self._n_slopes + self._n_classes] = profile(end).x[1:]
-            x[-self._n_rates :] += end
+            x[: bias.start] *= profile(shift).x[0]
+            x[bias] = profile(shift).x[1:]
+            x[bias.stop :] += shift
             found.append(self.noise(x))
         return found[0], found[1]
 
-    def _with_shift(self, x: np.ndarray, shift: float) -> Any:
-        """The minimum over b and a factor of A when a number is added to the logarithms of the rates."""
-        slopes, bias = slice(0, self._n_slopes), slice(self._n_slopes, self._n_slopes + self._n_classes)
+    def _with_shift(self, x: np.ndarray, bias: slice, shift: float) -> Any:
+        """The minimum over b and a factor of A when a number is added to all s."""
 
         def value(part: np.ndarray) -> tuple[float, np.ndarray]:
-            whole = np.concatenate([part[0] * x[slopes], part[1:], x[bias.stop :] + shift])
-            total, gradient = self(whole)
-            return total, np.concatenate([[gradient[slopes] @ x[slopes]], gradient[bias]])
+            total, gradient = self(np.concatenate([part[0] * x[: bias.start], part[1:], x[bias.stop :] + shift]))
+            return total, np.concatenate([[gradient[: bias.start] @ x[: bias.start]], gradient[bias]])
 
         start = np.concatenate([[1.0], x[bias]])
-        return minimize(value, start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS})
+        bounds = [(0, None)] + [(None, None)] * self.n_classes
+        return minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _MOST_STEPS})
 
     def noise(self, x: np.ndarray) -> LabelNoise:
         """The probabilities with these parameters."""
-        slope, bias, rates = self._read(x)
-        return LabelNoise(self._centre, self._unit, slope, bias, rates)
-
-    @property
-    def _n_rates(self) -> int:
-        return self._n_classes if self._own_rates else 1
+        return LabelNoise(self._centre, self._unit, *self._read(x))
 
     def _read(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """A, b and the rates."""
-        K, slope = self._n_classes, x[: self._n_slopes]
-        g = np.exp(np.broadcast_to(x[self._n_slopes + K :], K))
-        return slope.reshape(K, K) if len(slope) > 1 else slope, x[self._n_slopes : self._n_slopes + K], g / (1 + g.sum())
+        """A, b and T."""
+        K, slope = self.n_classes, x[: self._n_slopes]
+        odds = np.exp(x[self._n_slopes + K :])[self._place]
+        np.fill_diagonal(odds, 1.0)
+        transitions = odds / odds.sum(axis=1, keepdims=True)
+        return slope.reshape(K, K) if len(slope) > 1 else slope, x[self._n_slopes : self._n_slopes + K], transitions
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """The value and its gradient."""
-        slope, bias, rates = self._read(x)
-        rows = np.arange(len(self._labels))
+        slope, bias, T = self._read(x)
         logits = (self._z @ slope if slope.ndim == 2 else self._z * slope) + bias
-        logits -= logits.max(axis=1, keepdims=True)
-        p = np.exp(logits, out=logits)
+        p = np.exp(logits - logits.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
-        of_class = p[rows, self._labels]
-        of_label = (1 - rates.sum()) * of_class + rates[self._labels]
+        # how probable each class is with its label, and then given the label
+        joint = p * T.T[self._labels]
+        of_label = joint.sum(axis=1)
         value = -float(self._weights @ np.log(of_label))
-        # how much of each label is that of its class
-        share = self._weights * (1 - rates.sum()) * of_class / of_label
-        p *= share[:, None]
-        p[rows, self._labels] -= share
-        inverse = self._weights / of_label
-        of_rates = inverse @ of_class - np.bincount(self._labels, inverse, minlength=self._n_classes)
-        of_logs = rates * (of_rates - of_rates @ rates)
-        of_slope = self._z.T @ p if slope.ndim == 2 else np.array([np.vdot(self._z, p)])
+        joint *= (self._weights / of_label)[:, None]
+        # of the logits, and of s: expected numbers of class and label, less those by T
+        of_logits = p * self._weights[:, None] - joint
+        counts = joint.T @ self._one_hot
+        of_odds = counts.sum(axis=1, keepdims=True) * T - counts
+        np.fill_diagonal(of_odds, 0.0)
+        of_rates = np.bincount(self._place.ravel(), of_odds.ravel(), minlength=self._n_rates)
+        of_slope = self._z.T @ of_logits if slope.ndim == 2 else np.array([np.vdot(self._z, of_logits)])
         if slope.ndim == 2:
-            off = slope - np.eye(len(slope)) * np.trace(slope) / len(slope)
-            value, of_slope = value + _RIDGE / 2 * float(np.vdot(off, off)), of_slope + _RIDGE * off
-        if self._own_rates:
-            apart = x[-self._n_classes :] - x[-self._n_classes :].mean()
-            value, of_logs = value + _SHRINK / 2 * float(apart @ apart), of_logs + _SHRINK * apart
-        else:
-            of_logs = of_logs.sum(keepdims=True)
-        return value, np.concatenate([of_slope.ravel(), p.sum(axis=0), of_logs])
+            apart = slope - np.eye(len(slope)) * np.trace(slope) / len(slope)
+            value, of_slope = value + self._ridge / 2 * float(np.vdot(apart, apart)), of_slope + self._ridge * apart
+        if self._n_rates > 1:
+            unequal = x[-self._n_rates :] - x[-self._n_rates :].mean()
+            value, of_rates = value + float(unequal @ unequal) / 2, of_rates + unequal
+        return value, np.concatenate([of_slope.ravel(), of_logits.sum(axis=0), of_rates])

@@ -33,7 +33,8 @@ _ROUNDS = ((1500, 250, 6), (5000, 800, 4))
 _CS = np.geomspace(1e-3, 1e3, 19)
 # most numbers in the predictions of some columns at all C
 _MAX_PREDICTIONS = 2**23
-# rounds in which wild targets are replaced by their prediction, and robust deviations from it that make them wild
+# Residuals below this share of the typical one say no more of the spread. And rounds in which wild targets are replaced by their prediction, and robust deviations from it that make them wild
+_LEAST_SIZE = 0.05
 _TAMING_ROUNDS, _DEVIATIONS, _TO_DEVIATION = 4, 3.0, 1.4826
 
 
@@ -58,14 +59,18 @@ class Judged(NamedTuple):
     candidate : Candidate
     error : float
     C : float
-    predictions : ndarray of shape (n_rows, n_columns)
-        In training units, for the rows that it was judged on.
+    spread_C : float
+        That of the least error of the logarithms of the residuals' sizes, for real targets.
+    predictions, log_spread : ndarray of shape (n_rows, n_columns)
+        In training units, for the rows that it was judged on; the second is 0 for labels.
     """
 
     candidate: Candidate
     error: float
     C: float
+    spread_C: float
     predictions: np.ndarray
+    log_spread: np.ndarray
 
 
 class HeldOut(NamedTuple):
@@ -75,12 +80,14 @@ class HeldOut(NamedTuple):
     ----------
     row_indices : ndarray of int of shape (n_present,)
         The rows of positive weight.
-    predictions, targets : ndarray of shape (n_present, n_columns)
+    predictions, spread, targets : ndarray of shape (n_present, n_columns)
+        The second is how large residuals are around each row; 1 for labels.
     kernels : list of str
     """
 
     row_indices: np.ndarray
     predictions: np.ndarray
+    spread: np.ndarray
     targets: np.ndarray
     kernels: list[str]
 
@@ -106,27 +113,24 @@ def held_out_predictions(
         left += [Candidate(ranked, choice, True) for choice in kernel_choices(axes, ranked)]
     present = np.flatnonzero(job.weights)
     judged: list[Judged] = []
+    subset = None
     with report.stage("kernels"):
         for n_rows, rank, n_left in _ROUNDS:
             subset = _sample(job, present, n_rows)
-            if judged and subset is None and n_last is None:
-                break
-            n_last = subset
             judged = sorted(_judge_all(left, subset, rank, folds), key=lambda each: each.error)[:n_left]
             left = [each.candidate for each in judged]
     for each in judged:
         report.say(f"{each.candidate.name}: held-out error {each.error:.4g} with C = {each.C:.3g}")
-    judged = judged[: _ROUNDS[-1][2]]
-    names = [each.candidate.name for each in judged]
-    total: np.ndarray | float = 0.0
-    if subset is None:
-        total = np.sum([each.predictions for each in judged], axis=0)
-    else:
-        for each in judged:
+    predictions, log_spread = 0.0, 0.0
+    for each in judged:
+        if subset is not None:
             with report.stage("predictions", each.candidate.name):
-                total = total + _predict(each, folds)
+                each = _predict(each, folds)
+        predictions = predictions + each.predictions / len(judged)
+        log_spread = log_spread + each.log_spread / len(judged)
     targets = whole_rows(job)[0].targets
-    return HeldOut(present, np.asarray(total) / len(judged), targets, names)
+    kernels = [each.candidate.name for each in judged]
+    return HeldOut(present, np.asarray(predictions), np.exp(log_spread), targets, kernels)
 
 
 def _ranked(job: SearchJob) -> SearchJob | None:
@@ -172,30 +176,54 @@ def _judge(candidate: Candidate, rows: MemoryRows, rank: int, folds: np.ndarray 
     Cs = _CS / _unit(rows, basis.kernel)
     held_out = HeldOutSquares(rows, basis.feature_map, features, Cs, _folds_of(rows, folds))
     targets = rows.targets.astype(np.float64)
-    if settings.is_margin:
-        errors = _errors(held_out, targets, rows.weights, len(Cs))
-        best = int(errors.argmin())
-        return Judged(candidate, float(errors[best]), float(Cs[best]), held_out.predictions(targets, slice(best, best + 1))[0])
-    error, best, predictions = _robust_predictions(held_out, targets, rows.weights)
-    return Judged(candidate, error, float(Cs[best]), predictions)
+    if not settings.is_margin:
+        return _judge_real(candidate, held_out, targets, rows.weights, Cs)
+    errors = _errors(held_out, targets, rows.weights, len(Cs))
+    best = int(errors.argmin())
+    predictions = held_out.predictions(targets, slice(best, best + 1))[0]
+    C = float(Cs[best])
+    return Judged(candidate, float(errors[best]), C, C, predictions, np.zeros_like(predictions))
 
 
-def _predict(judged: Judged, folds: np.ndarray | None) -> np.ndarray:
-    """Held-out predictions for all rows of positive weight, with the landmarks that the settings allow."""
+def _judge_real(
+    candidate: Candidate, held_out: HeldOutSquares, targets: np.ndarray, weights: np.ndarray, Cs: np.ndarray
+) -> Judged:
+    """The same for real targets, with the spread of their residuals."""
+    error, best, predictions = _robust_predictions(held_out, targets, weights)
+    logs = _log_sizes(targets - predictions)
+    of_spread = _errors(held_out, logs, weights, len(Cs))
+    at = int(of_spread.argmin())
+    log_spread = held_out.predictions(logs, slice(at, at + 1))[0]
+    return Judged(candidate, error, float(Cs[best]), float(Cs[at]), predictions, log_spread)
+
+
+def _log_sizes(residuals: np.ndarray) -> np.ndarray:
+    """Logarithms of the residuals' sizes, none of them far below the typical one."""
+    sizes = np.abs(residuals)
+    least = np.maximum(_LEAST_SIZE * np.median(sizes, axis=0), np.finfo(np.float32).tiny)
+    return np.log(np.maximum(sizes, least))
+
+
+def _predict(judged: Judged, folds: np.ndarray | None) -> Judged:
+    """The same with predictions for all rows of positive weight, by all landmarks that the settings allow."""
     job = judged.candidate.job
     rows, _ = whole_rows(job)
     settings = job.settings(judged.candidate.choice)
     basis = engine.choose_basis(rows, settings, check_random_state(job.template.random_state))
     of_rows = _folds_of(rows, folds)
     n_folds = 1 if of_rows is None else int(of_rows.max()) + 1
-    rank = basis.feature_map.rank
+    moments = 8 * n_folds * basis.feature_map.rank**2 * (rows.n_threads + 1)
     with blas_threads(rows.n_threads):
-        features = engine.build_features(rows, settings, basis, reserved=8 * n_folds * rank**2 * (rows.n_threads + 1))
-        held_out = HeldOutSquares(rows, basis.feature_map, features, np.array([judged.C]), of_rows)
+        features = engine.build_features(rows, settings, basis, reserved=moments)
+        Cs = np.array([judged.C, judged.spread_C])
+        held_out = HeldOutSquares(rows, basis.feature_map, features, Cs, of_rows)
         targets = rows.targets.astype(np.float64)
         if settings.is_margin:
-            return held_out.predictions(targets)[0]
-        return _robust_predictions(held_out, targets, rows.weights)[2]
+            predictions = held_out.predictions(targets, slice(0, 1))[0]
+            return judged._replace(predictions=predictions, log_spread=np.zeros_like(predictions))
+        predictions = _robust_predictions(held_out, targets, rows.weights, slice(0, 1))[2]
+        log_spread = held_out.predictions(_log_sizes(targets - predictions), slice(1, 2))[0]
+        return judged._replace(predictions=predictions, log_spread=log_spread)
 
 
 def _unit(rows: MemoryRows, kernel) -> float:
@@ -223,14 +251,14 @@ def _errors(held_out: HeldOutSquares, targets: np.ndarray, weights: np.ndarray, 
 
 
 def _robust_predictions(
-    held_out: HeldOutSquares, y: np.ndarray, weights: np.ndarray
+    held_out: HeldOutSquares, y: np.ndarray, weights: np.ndarray, Cs: slice = slice(None)
 ) -> tuple[float, int, np.ndarray]:
     """Error, index of the best C, and its predictions, when wild targets are replaced by their prediction."""
     median = weighted_medians(y, weights)
     reach = _DEVIATIONS * _TO_DEVIATION * weighted_medians(np.abs(y - median), weights)
     tamed = np.clip(y, median - reach, median + reach) if (reach > 0).all() else y
     for _ in range(_TAMING_ROUNDS):
-        predictions = held_out.predictions(tamed)
+        predictions = held_out.predictions(tamed, Cs)
         residuals = y - predictions
         deviation = _TO_DEVIATION * np.min([weighted_medians(np.abs(each), weights) for each in residuals], axis=0)
         deviation = np.maximum(deviation, np.finfo(np.float32).eps)

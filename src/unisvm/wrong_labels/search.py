@@ -1,0 +1,348 @@
+"""Search for rows whose label or target is contradicted by the other rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.model_selection import GroupKFold, check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length
+
+from unisvm._checks import check_number, is_integer, one_of
+from unisvm.distributed.collections import refuse_collections
+from unisvm.io.files import is_path
+from unisvm.losses.base import CLASSIFICATION, REGRESSION, TASKS
+from unisvm.model_selection.base import BaseSearch, plan, read_axes
+from unisvm.model_selection.estimators import UniSVMClassifierCV, UniSVMRegressorCV
+from unisvm.model_selection.folds import SearchJob
+from unisvm.parallel import blas_threads
+from unisvm.progress import Report
+from unisvm.rows.mapped import StoredRows
+from unisvm.scaling import SCALES
+from unisvm.tables import Table, TableEncoder, guess_task
+from unisvm.tables.columns import is_named
+from unisvm.tables.targets import usual_targets
+from unisvm.wrong_labels.label_noise import fit_label_noise
+from unisvm.wrong_labels.machines import HeldOut, held_out_predictions
+from unisvm.wrong_labels.report import ClassCount, SuspectReport
+from unisvm.wrong_labels.target_noise import Residuals, fit_target_noise
+
+# groups are left out in so many folds
+_GROUP_FOLDS = 10
+# whole numbers are labels if each occurs so often
+_LEAST_ROWS_OF_A_LABEL = 10
+# fewer rows tell nothing of each other
+_FEWEST_ROWS = 10
+
+
+def suspects(
+    X,
+    y=None,
+    *,
+    task=None,
+    sample_weight=None,
+    groups=None,
+    cv=None,
+    kernel="auto",
+    gammas=None,
+    scale="auto",
+    rank=1000,
+    confidence=0.95,
+    memory_limit=None,
+    scratch_dir=None,
+    n_jobs=None,
+    verbose=0,
+    random_state=None,
+) -> SuspectReport:
+    """Report of the rows whose label or target is contradicted by the other rows.
+
+    Each row is predicted by fits that did not see it: least squares with the kernels that suit the rows best, whose
+    predictions with each row left out come with one eigendecomposition. A model of the noise then tells labels that are
+    wrong from those of classes that overlap, and targets that are wrong from those that vary.
+
+    Parameters
+    ----------
+    X : DataFrame, Table, array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
+        Columns of a table may be numbers or text, with missing entries. A path is that of a .npy, Parquet or LIBSVM file.
+    y : array-like of shape (n_samples,), path of a .npy file, or name of a column, optional
+        Labels of any type, or real targets. It may be left out for a file of LIBSVM, and for a table with a column named
+        target, label, class or y.
+    task : {"classification", "regression"}, optional
+        Told from y if not given: text, truth values, and whole numbers that occur ten times on average are labels; floats
+        are only if they are at most 20 whole numbers.
+    sample_weight : array-like of shape (n_samples,), path of a .npy file, or name of a column, optional
+        A row of weight 0 is left out, and has no score.
+    groups : array-like of shape (n_samples,), optional
+        Rows of a group are left out together, such as those of a patient, or copies of a row: copies would confirm each
+        other's labels.
+    cv : int, splitter, iterable or None, default=None
+        None leaves out one row after the other; groups are left out in ten folds. An integer stands for so many folds at
+        random. Of splits, each row must be left out by exactly one.
+    kernel : str, Kernel, callable or a sequence of them, default="auto"
+        As in `UniSVMClassifierCV`. With "auto", the columns are also tried as ranks, which suit long tails.
+    gammas : int, array-like, str or None, default=None
+        As in `UniSVMClassifierCV`.
+    scale : {"auto", "standard", "minmax"} or None, default="auto"
+        How columns of numbers are scaled. "auto" is "minmax" for sparse rows, whose zeros stay zeros, and else "standard".
+    rank : int or None, default=1000
+        Most landmarks, as in `UniSVMClassifier`.
+    confidence : float, default=0.95
+        Of the interval of the number of wrong labels.
+    memory_limit, scratch_dir, n_jobs, verbose, random_state
+        As in `UniSVMClassifier`.
+
+    Returns
+    -------
+    report : SuspectReport
+
+    See Also
+    --------
+    UniSVMClassifier.trust : How much a fitted model believes the labels of some rows.
+
+    Examples
+    --------
+    >>> import unisvm
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y[[3, 60]] = [1, 0]
+    >>> report = unisvm.suspects(X, y, random_state=0)
+    >>> report.ranking[:2].tolist(), report.suggested[[3, 60]].tolist()
+    ([60, 3], [0, 1])
+    """
+    refuse_collections(X, "suspects cannot be searched for in")
+    check_number("confidence", confidence, 0, 1)
+    if scale is not None:
+        one_of("scale", scale, ("auto", *SCALES))
+    given, target = X, None
+    if is_named(X):
+        X, y, target = _split_table(X, y)
+    if task is None:
+        task = _task_of(X, y)
+    one_of("task", task, TASKS)
+    is_sparse = sparse.issparse(X) or (is_path(X) and scale == "auto" and _is_sparse(X))
+    scale = ("minmax" if is_sparse else "standard") if scale == "auto" else scale
+    if is_named(X):
+        X = TableEncoder(scale=scale).fit_transform(X)
+        scale = None
+    parameters = {"kernel": kernel, "gammas": gammas, "scale": scale, "rank": rank, "n_jobs": n_jobs, "verbose": verbose}
+    parameters |= {"memory_limit": memory_limit, "scratch_dir": scratch_dir, "random_state": random_state}
+    search: BaseSearch
+    if task == CLASSIFICATION:
+        search = UniSVMClassifierCV(["least_squares"], multi_class="ovr", **parameters)
+    else:
+        search = UniSVMRegressorCV(["least_squares"], **parameters)
+    with np.errstate(all="ignore"):
+        axes = read_axes(search)
+        rng = check_random_state(random_state)
+        job = plan(search, axes, X, y, sample_weight, {}, whole=True).seeded(rng)
+        _check_job(job)
+        folds = _folds(job, cv, groups, task, rng)
+        with Report(verbose) as report:
+            with_ranks = isinstance(kernel, str) and kernel == "auto" and gammas is None
+            held_out = held_out_predictions(job, axes, folds, report, with_ranks=with_ranks)
+            with report.stage("noise"), blas_threads(1):
+                answer = _labels if task == CLASSIFICATION else _targets
+                return answer(job, held_out, confidence, rng, given, target)
+
+
+# ------------------------------------------------------------------ what is given
+
+
+def _split_table(X: Any, y: Any) -> tuple[Any, Any, str | None]:
+    """A table without its target, the target, and the name of its column if it was one."""
+    if y is not None and not isinstance(y, str):
+        return X, y, None
+    names = X.names if isinstance(X, Table) else [str(name) for name in X] if isinstance(X, dict) else list(X.columns)
+    if y is None:
+        usual = usual_targets([str(name) for name in names])
+        if len(usual) != 1:
+            raise ValueError(
+                f"Say which column of X has the labels or targets, by its name as y: X has {', '.join(map(str, names))}."
+            )
+        y = usual[0]
+    if y not in names:
+        raise ValueError(f"X has no column {y!r}; its columns are {', '.join(map(repr, names))}.")
+    if isinstance(X, Table):
+        return X.without([y]), X[y], y
+    if isinstance(X, dict):
+        return {name: column for name, column in X.items() if name != y}, X[y], y
+    return X[[name for name in names if name != y]], X[y], y
+
+
+def _task_of(X: Any, y: Any) -> str:
+    """The task that targets ask for; those of files are looked at."""
+    if is_path(y):
+        y = np.load(y, mmap_mode="r")
+    elif y is None or isinstance(y, str):
+        raise ValueError("Say task='classification' or task='regression': the targets are in the file of the rows.")
+    y = np.asarray(y)
+    if y.ndim == 1 and y.dtype.kind in "iu":
+        return CLASSIFICATION if len(y) >= _LEAST_ROWS_OF_A_LABEL * len(np.unique(y)) or len(np.unique(y)) == 2 else REGRESSION
+    return guess_task(y) if y.ndim == 1 else CLASSIFICATION
+
+
+def _is_sparse(path: Any) -> bool:
+    """Whether the rows of a file are sparse."""
+    return False
+
+
+def _check_job(job: SearchJob) -> None:
+    """Raise when the rows cannot be judged by each other."""
+    n_present = np.count_nonzero(job.weights)
+    if n_present < _FEWEST_ROWS:
+        raise ValueError(f"{n_present} rows of positive weight are too few to judge each other: {_FEWEST_ROWS} are needed.")
+    if job.y.ndim == 2 and job.y.shape[1] > 1:
+        raise ValueError("y must have one label or target for each row: call suspects for each column of y.")
+
+
+def _folds(job: SearchJob, cv: Any, groups: Any, task: str, rng: np.random.RandomState) -> np.ndarray | None:
+    """The fold of each row, from 0 on; None where one row after the other is left out."""
+    n_rows = len(job.weights)
+    if groups is not None:
+        groups = np.asarray(groups)
+        check_consistent_length(groups, job.weights)
+    if cv is None and groups is None:
+        return None
+    if groups is not None and (cv is None or is_integer(cv)):
+        cv = GroupKFold(min(_GROUP_FOLDS, len(np.unique(groups))) if cv is None else cv)
+    elif is_integer(cv):
+        return _random_folds(job, int(cv), task, rng)
+    folds = np.full(n_rows, -1)
+    times = np.zeros(n_rows, dtype=int)
+    splitter = check_cv(cv, job.y, classifier=task == CLASSIFICATION)
+    for k, (_, test) in enumerate(splitter.split(np.zeros((n_rows, 1)), job.y, groups)):
+        folds[test] = k
+        times += np.bincount(np.arange(n_rows)[test], minlength=n_rows)
+    if (times != 1).any():
+        raise ValueError(
+            f"cv must leave out each row exactly once, but row {int((times != 1).argmax())} is left out "
+            f"{times[times != 1][0]} times. Use KFold, StratifiedKFold or GroupKFold, or None."
+        )
+    return folds
+
+
+def _random_folds(job: SearchJob, n_folds: int, task: str, rng: np.random.RandomState) -> np.ndarray:
+    """So many folds at random, with about as many rows of each label."""
+    n_rows = len(job.weights)
+    if not 2 <= n_folds <= n_rows:
+        raise ValueError(f"cv must be at least 2 and at most the number of rows, {n_rows}; got {n_folds}.")
+    order = rng.permutation(n_rows)
+    if task == CLASSIFICATION:
+        _, codes = np.unique(job.y, return_inverse=True)
+        order = order[np.argsort(codes[order], kind="stable")]
+    folds = np.empty(n_rows, dtype=np.intp)
+    folds[order] = np.arange(n_rows) % n_folds
+    return folds
+
+
+# ------------------------------------------------------------------ answers
+
+
+def _labels(
+    job: SearchJob, held_out: HeldOut, confidence: float, rng: np.random.RandomState, given: Any, target: str | None
+) -> SuspectReport:
+    """Report of labels."""
+    present, labels = held_out.row_indices, np.asarray(job.target_attributes["classes_"])
+    codes = np.searchsorted(labels, job.y[present])
+    decision = held_out.predictions
+    noise = fit_label_noise(decision, codes, job.weights[present].astype(np.float64), confidence, rng)
+    classes = noise.best.classes(decision)
+    probability, wrong = noise.best.of_given(classes, codes)
+    ends = [each.of_given(each.classes(decision), codes)[1] for each in (noise.low, noise.high)]
+    suggested = classes.argmax(axis=1)
+    # a class of one row has no other to be known by
+    is_known = np.bincount(codes, minlength=len(labels))[codes] > 1
+    flagged = (wrong > 0.5) & (suggested != codes) & is_known
+    of_class = {
+        label: _count(codes == k, wrong, ends, flagged, confidence) for k, label in enumerate(labels.tolist())
+    }
+    whole = _count(np.ones(len(codes), dtype=bool), wrong, ends, flagged, confidence)
+    return SuspectReport(
+        CLASSIFICATION,
+        np.asarray(job.y),
+        _spread(1 - wrong, present, job),
+        _spread(flagged, present, job, False),
+        _spread(labels[suggested], present, job, job.y),
+        _spread(probability, present, job),
+        _spread(_margins(decision, codes), present, job),
+        whole.n_wrong,
+        whole.n_wrong_interval,
+        of_class,
+        confidence,
+        held_out.kernels,
+        given,
+        target,
+    )
+
+
+def _targets(
+    job: SearchJob, held_out: HeldOut, confidence: float, rng: np.random.RandomState, given: Any, target: str | None
+) -> SuspectReport:
+    """Report of real targets."""
+    present, y = held_out.row_indices, np.asarray(job.y, dtype=np.float64).reshape(len(job.y))
+    centre, unit = (float(job.target_attributes[name][0]) for name in ("target_centre_", "target_scale_"))
+    predicted = held_out.predictions[:, 0] * unit + centre
+    residuals = y[present] - predicted
+    spread = held_out.spread[:, 0] * unit
+    of_rows = Residuals(residuals, spread, max(float(np.ptp(y[present])), np.finfo(float).tiny))
+    noise = fit_target_noise(of_rows, job.weights[present].astype(np.float64), confidence, rng)
+    wrong = noise.best.wrong(of_rows)
+    flagged = wrong > 0.5
+    ends = [noise.low.wrong(of_rows), noise.high.wrong(of_rows)]
+    whole = _count(np.ones(len(present), dtype=bool), wrong, ends, flagged, confidence)
+    return SuspectReport(
+        REGRESSION,
+        y,
+        _spread(1 - wrong, present, job),
+        _spread(flagged, present, job, False),
+        _spread(predicted, present, job, y),
+        _spread(noise.best.further(of_rows), present, job),
+        _spread(-np.abs(residuals) / (noise.best.factor * spread), present, job),
+        whole.n_wrong,
+        whole.n_wrong_interval,
+        {},
+        confidence,
+        held_out.kernels,
+        given,
+        target,
+    )
+
+
+def _count(
+    rows: np.ndarray, wrong: np.ndarray, ends: list[np.ndarray], flagged: np.ndarray, confidence: float
+) -> ClassCount:
+    """Estimate of the wrong labels among some rows, by the probability that each is wrong.
+
+    The interval has the ends of the noise's rates, and beyond them what the numbers vary by at these rates.
+    """
+    from scipy.stats import norm
+
+    quantile = norm.ppf((1 + confidence) / 2)
+    low, high = (each[rows] for each in ends)
+    lowest = low.sum() - quantile * np.sqrt((low * (1 - low)).sum())
+    highest = high.sum() + quantile * np.sqrt((high * (1 - high)).sum())
+    n_rows = int(rows.sum())
+    interval = max(int(np.floor(lowest)), 0), min(int(np.ceil(highest)), n_rows)
+    return ClassCount(n_rows, round(float(wrong[rows].sum())), interval, int(flagged[rows].sum()))
+
+
+def _margins(decision: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """How far the decision of each row's label is ahead of the best other one."""
+    if decision.shape[1] == 1:
+        return np.where(codes == 1, decision[:, 0], -decision[:, 0])
+    own = np.take_along_axis(decision, codes[:, None], axis=1)[:, 0]
+    others = decision.copy()
+    np.put_along_axis(others, codes[:, None], -np.inf, axis=1)
+    return own - others.max(axis=1)
+
+
+def _spread(values: np.ndarray, present: np.ndarray, job: SearchJob, missing: Any = np.nan) -> np.ndarray:
+    """An array for all rows from one for those of positive weight, with something else for the others."""
+    n_rows = len(job.weights)
+    if len(present) == n_rows:
+        return values
+    whole = np.array(missing) if isinstance(missing, np.ndarray) else np.full(n_rows, missing)
+    whole[present] = values
+    return whole
