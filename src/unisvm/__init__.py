@@ -15,7 +15,8 @@ from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV, path
 from unisvm.regressor import UniSVMRegressor
 
 # packages that no fit needs: they are imported when they are first asked for
-_ON_DEMAND = ("baselines", "datasets", "feature_selection", "onnx_export", "plotting", "tables")
+_ON_DEMAND = ("baselines", "datasets", "feature_selection", "onnx_export", "plotting", "tables", "wrong_labels")
+_FUNCTIONS_ON_DEMAND = {"suspects": "unisvm.wrong_labels", "to_onnx": "unisvm.onnx_export"}
 
 __all__ = [
     "__version__",
@@ -33,6 +34,7 @@ __all__ = [
     "path",
     "save",
     "solvers",
+    "suspects",
     "to_onnx",
     *_ON_DEMAND,
 ]
@@ -41,8 +43,8 @@ __all__ = [
 def __getattr__(name: str):
     if name in _ON_DEMAND:
         return importlib.import_module(f"unisvm.{name}")
-    if name == "to_onnx":
-        return importlib.import_module("unisvm.onnx_export").to_onnx
+    if name in _FUNCTIONS_ON_DEMAND:
+        return getattr(importlib.import_module(_FUNCTIONS_ON_DEMAND[name]), name)
     raise AttributeError(f"module 'unisvm' has no attribute {name!r}")
 
 

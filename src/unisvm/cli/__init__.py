@@ -1,4 +1,4 @@
-"""The command line: `unisvm train`, `predict`, `cv`, `losses`, `info`, `convert` and `demo`."""
+"""The command line: `unisvm train`, `predict`, `cv`, `suspects`, `losses`, `info`, `convert` and `demo`."""
 
 from unisvm.cli.entry import main
 

@@ -12,12 +12,14 @@ from unisvm.cli import options, training
 from unisvm.cli.conversion import convert as convert_file
 from unisvm.cli.data import TableOptions
 from unisvm.cli.demo import run as run_demo
-from unisvm.cli.estimators import MachineOptions
+from unisvm.cli.estimators import MachineOptions, kernel_name
 from unisvm.cli.information import describe_losses, describe_model
 from unisvm.cli.messages import Messages
 from unisvm.cli.output import STDOUT
 from unisvm.cli.prediction import Prediction
 from unisvm.cli.prediction import predict as predict_file
+from unisvm.cli.suspects import Search
+from unisvm.cli.suspects import find as find_suspects
 
 _INTERRUPTED = 130
 
@@ -175,9 +177,9 @@ def cv(
     training.compare(_training(context.params), names, folds, _messages(context, quiet, json))
 
 
-def _training(given: dict) -> training.Training:
-    """What the options of a training ask for."""
-    table = TableOptions(
+def _table_options(given: dict) -> TableOptions:
+    """What the options of a table ask for."""
+    return TableOptions(
         given["target"],
         given["weights"],
         given["header"],
@@ -186,6 +188,10 @@ def _training(given: dict) -> training.Training:
         given["drop_unlabelled"],
         tuple(given["ignore"] or ()),
     )
+
+
+def _training(given: dict) -> training.Training:
+    """What the options of a training ask for."""
     same = [name for name in MachineOptions.__dataclass_fields__ if name in given]
     machine = MachineOptions(
         **{name: given[name] for name in same if name not in ("scale", "class_weight")},
@@ -194,7 +200,7 @@ def _training(given: dict) -> training.Training:
         scale=given["scale"],
         n_jobs=given["jobs"],
     )
-    return training.Training(given["data"], given["format"], table, machine, given["task"])
+    return training.Training(given["data"], given["format"], _table_options(given), machine, given["task"])
 
 
 @app.command()
@@ -225,6 +231,74 @@ def predict(
     table = TableOptions(target=target, header=header, delimiter=delimiter)
     asked = Prediction(data, format, table, model, out, to, probabilities, decisions)
     predict_file(asked, _messages(context, quiet, json, on_stderr=out == STDOUT))
+
+
+@app.command()
+def suspects(
+    context: typer.Context,
+    data: DataFile,
+    out: Annotated[
+        str | None, typer.Option("--out", metavar="FILE", help="Write all rows, sorted: .csv or .json.")
+    ] = None,
+    repaired: Annotated[
+        str | None, typer.Option("--repair", metavar="FILE", help="Write the data, repaired; its ending says the form.")
+    ] = None,
+    how: Annotated[
+        str, typer.Option("--how", metavar="relabel|drop", help="Repair by other labels, or leave rows out.")
+    ] = "relabel",
+    top: Annotated[int, typer.Option("--top", metavar="N", min=0, help="Suspects to list.", show_default=True)] = 20,
+    confidence: Annotated[
+        float, typer.Option("--confidence", metavar="NUMBER", help="Of the interval.", show_default=True)
+    ] = 0.95,
+    target: options.Target = None,
+    weights: options.Weights = None,
+    groups: Annotated[
+        str | None,
+        typer.Option("--groups", metavar="NAME", help="Column of a table: rows of a group are left out together."),
+    ] = None,
+    format: options.Format = None,
+    header: options.Header = None,
+    delimiter: options.Delimiter = None,
+    text: options.Text = None,
+    drop_unlabelled: options.DropUnlabelled = False,
+    ignore: options.Ignore = None,
+    task: options.Task = None,
+    scale: options.ScaleOption = None,
+    kernel: options.Kernel = None,
+    rank: options.Rank = 1000,
+    seed: options.Seed = 0,
+    memory_limit: options.MemoryLimit = None,
+    scratch_dir: options.ScratchDir = None,
+    jobs: options.Jobs = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+) -> None:
+    """List the rows whose label or target looks wrong, and repair the data.
+
+    Example: unisvm suspects --target income adult.csv --repair clean.csv
+    """
+    asked = Search(
+        data,
+        format,
+        _table_options(context.params),
+        task,
+        groups,
+        out,
+        repaired,
+        how,
+        top,
+        {
+            "scale": {None: "auto", "none": None}.get(scale, scale),
+            "kernel": "auto" if kernel is None else kernel_name(kernel),
+            "rank": rank,
+            "confidence": confidence,
+            "random_state": seed,
+            "memory_limit": memory_limit,
+            "scratch_dir": scratch_dir,
+            "n_jobs": jobs,
+        },
+    )
+    find_suspects(asked, _messages(context, quiet, json))
 
 
 @app.command()

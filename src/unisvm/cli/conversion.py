@@ -45,7 +45,7 @@ class Converted(NamedTuple):
 def convert(given: str, format: str | None, options: TableOptions, out: str, messages: Messages) -> None:
     """Write data, or a model, in the form that the ending of `out` says."""
     output.check_place(out, given)
-    suffix = _suffix(out)
+    suffix = form_of(out)
     if suffix == ".onnx":
         model = load(given)
         if has_encoder(model):
@@ -57,24 +57,33 @@ def convert(given: str, format: str | None, options: TableOptions, out: str, mes
         to_onnx(model, out)
         messages.say(f"{out}, {Path(out).stat().st_size:,} bytes")
         return
-    if suffix not in _WRITERS:
-        raise ValueError(
-            f"{out}: the ending must be one of {', '.join([*_WRITERS, '.onnx'])}; .gz or .bz2 may follow one of text."
-        )
+    if suffix not in WRITERS:
+        raise _no_form(out, ".onnx")
     with open_source(given, format) as source, messages.collected_warnings():
         data = _read(source, options)
         with output.written(out) as file:
-            _WRITERS[suffix](data, file)
+            WRITERS[suffix](data, file)
     n_rows = data.table.n_rows if data.table is not None else data.X.shape[0]
     messages.say(f"{out}, {n_rows:,} rows")
 
 
-def _suffix(out: str) -> str:
+def form_of(out: str) -> str:
     """Ending of a name that says what to write, without that of packed text."""
     suffixes = [suffix.lower() for suffix in Path(out).suffixes]
     if len(suffixes) > 1 and suffixes[-1] in PACKED and suffixes[-2] in _TEXT:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
+
+
+def check_form(out: str) -> None:
+    """Raise when the ending of a name is that of no form of data."""
+    if form_of(out) not in WRITERS:
+        raise _no_form(out)
+
+
+def _no_form(out: str, *others: str) -> ValueError:
+    forms = ", ".join([*WRITERS, *others])
+    return ValueError(f"{out}: the ending must be one of {forms}; .gz or .bz2 may follow one of text.")
 
 
 def _read(source: Source, options: TableOptions) -> Converted:
@@ -195,7 +204,8 @@ def _write_tsv(data: Converted, file: BinaryIO) -> None:
     _write_delimited(data, file, "\t")
 
 
-_WRITERS: dict[str, Callable[[Converted, BinaryIO], None]] = {
+#: writers of data, by the endings of names
+WRITERS: dict[str, Callable[[Converted, BinaryIO], None]] = {
     ".svm": _write_libsvm,
     ".libsvm": _write_libsvm,
     ".csv": _write_delimited,

@@ -117,14 +117,18 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
 
 def read_training_data(source: Source, options: TableOptions, scratch_dir: str | None = None) -> Data:
     """Rows with targets, and weights if a column of these is named."""
-    kind = source.format
-    if kind in MATRICES or (kind == "parquet" and _is_matrix(source, options)):
+    if holds_matrix(source, options):
         data = read_matrix(source, options, scratch_dir)
     else:
-        data = _read_table(source, options)
+        data = split_table(source, read_rows(source, options), options)
     if data.y is None:
         raise ValueError(f"{source.name} has no targets: name their column by --target, or give a file that has them.")
     return data
+
+
+def holds_matrix(source: Source, options: TableOptions) -> bool:
+    """Whether a source is read as a matrix of numbers, and not as a table."""
+    return source.format in MATRICES or (source.format == "parquet" and _is_matrix(source, options))
 
 
 def _is_matrix(source: Source, options: TableOptions) -> bool:
@@ -194,8 +198,9 @@ def check_numbers(X: Any, source: Source) -> None:
         )
 
 
-def _read_table(source: Source, options: TableOptions) -> Data:
-    table, weights = read_rows(source, options).without(options.ignore), None
+def split_table(source: Source, table: Table, options: TableOptions) -> Data:
+    """The columns of a table as rows, targets and weights."""
+    table, weights = table.without(options.ignore), None
     target = target_name(table, options.target)
     rest, y = split_target(table, target, missing="drop" if options.drop_unlabelled else "error")
     if options.weights is not None:

@@ -131,9 +131,7 @@ def _parameters(options: MachineOptions, data: Data, task: str) -> dict[str, Any
         raise ValueError("-p is the width of a loss of real targets: use it with -s 3.")
     if options.epsilon is not None or options.svm_type == 3:
         C, loss_params = _in_units_of_scale(options, data, loss, C, loss_params)
-    kernel = _KERNELS.get(options.kernel or "rbf", options.kernel or "rbf")
-    if kernel in ("4", "precomputed"):
-        raise ValueError("A precomputed kernel (-t 4) is for Python: UniSVMClassifier(kernel='precomputed').")
+    kernel = kernel_name(options.kernel or "rbf")
     as_given = ("coef0", "degree", "rank", "tol", "max_iter", "memory_limit", "scratch_dir", "checkpoint", "n_jobs")
     parameters = {name: getattr(options, name) for name in as_given} | {
         "loss": loss,
@@ -148,6 +146,14 @@ def _parameters(options: MachineOptions, data: Data, task: str) -> dict[str, Any
     elif options.class_weight or options.balanced:
         raise ValueError("Weights of classes (-wi, --class-weight, --balanced) need classes, not real targets.")
     return parameters
+
+
+def kernel_name(given: str) -> str:
+    """Name of a kernel, which may be given by LIBSVM's number."""
+    kernel = _KERNELS.get(given, given)
+    if kernel in ("4", "precomputed"):
+        raise ValueError("A precomputed kernel (-t 4) is for Python: UniSVMClassifier(kernel='precomputed').")
+    return kernel
 
 
 def _libsvm_loss(options: MachineOptions) -> str | None:

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.stats import norm
 from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
 from unisvm._checks import check_number, is_integer, one_of
 from unisvm.distributed.collections import refuse_collections
-from unisvm.io.files import is_path
+from unisvm.io import files
 from unisvm.losses.base import CLASSIFICATION, REGRESSION, TASKS
 from unisvm.model_selection.base import BaseSearch, plan, read_axes
 from unisvm.model_selection.estimators import UniSVMClassifierCV, UniSVMRegressorCV
@@ -118,14 +119,17 @@ def suspects(
     given, target = X, None
     if is_named(X):
         X, y, target = _split_table(X, y)
-    if task is None:
-        task = _task_of(X, y)
-    one_of("task", task, TASKS)
-    is_sparse = sparse.issparse(X) or (is_path(X) and scale == "auto" and _is_sparse(X))
-    scale = ("minmax" if is_sparse else "standard") if scale == "auto" else scale
+    elif files.is_path(X):
+        X, y, sample_weight = files.open_rows(X, y, sample_weight, scratch_dir=scratch_dir)
+    y = files.open_beside("y", y)
+    if y is None:
+        raise ValueError("y is None. It may be left out only where X is a file of LIBSVM, or a table with a usual name.")
+    task = _task_of(y) if task is None else one_of("task", task, TASKS)
     if is_named(X):
-        X = TableEncoder(scale=scale).fit_transform(X)
-        scale = None
+        X, scale = TableEncoder(scale="standard" if scale == "auto" else scale).fit_transform(X), None
+    if scale == "auto":
+        is_sparse = sparse.issparse(X[:1] if isinstance(X, StoredRows) else X)
+        scale = "minmax" if is_sparse else "standard"
     parameters = {"kernel": kernel, "gammas": gammas, "scale": scale, "rank": rank, "n_jobs": n_jobs, "verbose": verbose}
     parameters |= {"memory_limit": memory_limit, "scratch_dir": scratch_dir, "random_state": random_state}
     search: BaseSearch
@@ -171,21 +175,15 @@ def _split_table(X: Any, y: Any) -> tuple[Any, Any, str | None]:
     return X[[name for name in names if name != y]], X[y], y
 
 
-def _task_of(X: Any, y: Any) -> str:
-    """The task that targets ask for; those of files are looked at."""
-    if is_path(y):
-        y = np.load(y, mmap_mode="r")
-    elif y is None or isinstance(y, str):
-        raise ValueError("Say task='classification' or task='regression': the targets are in the file of the rows.")
+def _task_of(y: Any) -> str:
+    """The task that targets ask for."""
     y = np.asarray(y)
-    if y.ndim == 1 and y.dtype.kind in "iu":
-        return CLASSIFICATION if len(y) >= _LEAST_ROWS_OF_A_LABEL * len(np.unique(y)) or len(np.unique(y)) == 2 else REGRESSION
-    return guess_task(y) if y.ndim == 1 else CLASSIFICATION
-
-
-def _is_sparse(path: Any) -> bool:
-    """Whether the rows of a file are sparse."""
-    return False
+    if y.ndim != 1:
+        return CLASSIFICATION
+    if y.dtype.kind not in "iu":
+        return guess_task(y)
+    n_distinct = len(np.unique(y))
+    return CLASSIFICATION if n_distinct <= max(2, len(y) / _LEAST_ROWS_OF_A_LABEL) else REGRESSION
 
 
 def _check_job(job: SearchJob) -> None:
@@ -317,8 +315,6 @@ def _count(
 
     The interval has the ends of the noise's rates, and beyond them what the numbers vary by at these rates.
     """
-    from scipy.stats import norm
-
     quantile = norm.ppf((1 + confidence) / 2)
     low, high = (each[rows] for each in ends)
     lowest = low.sum() - quantile * np.sqrt((low * (1 - low)).sum())
