@@ -248,7 +248,9 @@ def _table(report: SuspectReport, rows: _Rows, listed: list[int]) -> Iterator[tu
     cells = [("line" if by_line else "row", "given", "suggested", "right with probability")]
     for row in listed:
         entry = _entry(report, rows, row)
-        shown = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in (entry["given"], entry["suggested"])]
+        shown = [
+            f"{value:.6g}" if isinstance(value, float) else str(value) for value in (entry["given"], entry["suggested"])
+        ]
         cells.append((str(entry["line" if by_line else "row"]), *shown, f"{entry['score']:.2g}"))
     widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
     for i, line in enumerate(cells):

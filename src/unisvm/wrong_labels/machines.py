@@ -16,7 +16,6 @@ from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
 from unisvm import engine
-from unisvm.losses.base import CLASSIFICATION
 from unisvm.model_selection.axes import Axes, KernelChoice
 from unisvm.model_selection.base import kernel_choices
 from unisvm.model_selection.folds import SearchJob, whole_rows

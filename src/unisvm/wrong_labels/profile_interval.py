@@ -14,9 +14,7 @@ _MISFIT = 4.0
 _TOL = 0.02
 
 
-def profile_ends(
-    loss: Callable[[float], float], least: float, most: float, confidence: float
-) -> tuple[float, float]:
+def profile_ends(loss: Callable[[float], float], least: float, most: float, confidence: float) -> tuple[float, float]:
     """The lowest and the highest value that lose no more of the log-likelihood than the confidence allows.
 
     Parameters

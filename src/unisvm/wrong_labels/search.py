@@ -123,14 +123,23 @@ def suspects(
         X, y, sample_weight = files.open_rows(X, y, sample_weight, scratch_dir=scratch_dir)
     y = files.open_beside("y", y)
     if y is None:
-        raise ValueError("y is None. It may be left out only where X is a file of LIBSVM, or a table with a usual name.")
+        raise ValueError(
+            "y is None. It may be left out only where X is a file of LIBSVM, or a table with a usual name."
+        )
     task = _task_of(y) if task is None else one_of("task", task, TASKS)
     if is_named(X):
         X, scale = TableEncoder(scale="standard" if scale == "auto" else scale).fit_transform(X), None
     if scale == "auto":
         is_sparse = sparse.issparse(X[:1] if isinstance(X, StoredRows) else X)
         scale = "minmax" if is_sparse else "standard"
-    parameters = {"kernel": kernel, "gammas": gammas, "scale": scale, "rank": rank, "n_jobs": n_jobs, "verbose": verbose}
+    parameters = {
+        "kernel": kernel,
+        "gammas": gammas,
+        "scale": scale,
+        "rank": rank,
+        "n_jobs": n_jobs,
+        "verbose": verbose,
+    }
     parameters |= {"memory_limit": memory_limit, "scratch_dir": scratch_dir, "random_state": random_state}
     search: BaseSearch
     if task == CLASSIFICATION:
@@ -190,7 +199,9 @@ def _check_job(job: SearchJob) -> None:
     """Raise when the rows cannot be judged by each other."""
     n_present = np.count_nonzero(job.weights)
     if n_present < _FEWEST_ROWS:
-        raise ValueError(f"{n_present} rows of positive weight are too few to judge each other: {_FEWEST_ROWS} are needed.")
+        raise ValueError(
+            f"{n_present} rows of positive weight are too few to judge each other: {_FEWEST_ROWS} are needed."
+        )
     if job.y.ndim == 2 and job.y.shape[1] > 1:
         raise ValueError("y must have one label or target for each row: call suspects for each column of y.")
 
@@ -253,9 +264,7 @@ def _labels(
     # a class of one row has no other to be known by
     is_known = np.bincount(codes, minlength=len(labels))[codes] > 1
     flagged = (wrong > 0.5) & (suggested != codes) & is_known
-    of_class = {
-        label: _count(codes == k, wrong, ends, flagged, confidence) for k, label in enumerate(labels.tolist())
-    }
+    of_class = {label: _count(codes == k, wrong, ends, flagged, confidence) for k, label in enumerate(labels.tolist())}
     whole = _count(np.ones(len(codes), dtype=bool), wrong, ends, flagged, confidence)
     return SuspectReport(
         CLASSIFICATION,
