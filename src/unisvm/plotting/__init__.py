@@ -3,10 +3,11 @@
 As in scikit-learn, a display holds the numbers and draws them on demand.
 """
 
+from unisvm.plotting.convergence import ConvergenceDisplay
 from unisvm.plotting.loss import LossDisplay
 from unisvm.plotting.path import PathDisplay
 
-__all__ = ["LossDisplay", "PathDisplay"]
+__all__ = ["ConvergenceDisplay", "LossDisplay", "PathDisplay"]
 
 
 def __dir__() -> list[str]:
