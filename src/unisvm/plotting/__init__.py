@@ -6,8 +6,9 @@ As in scikit-learn, a display holds the numbers and draws them on demand.
 from unisvm.plotting.convergence import ConvergenceDisplay
 from unisvm.plotting.loss import LossDisplay
 from unisvm.plotting.path import PathDisplay
+from unisvm.plotting.trust import TrustDisplay
 
-__all__ = ["ConvergenceDisplay", "LossDisplay", "PathDisplay"]
+__all__ = ["ConvergenceDisplay", "LossDisplay", "PathDisplay", "TrustDisplay"]
 
 
 def __dir__() -> list[str]:
