@@ -166,7 +166,11 @@ multi_class, tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_s
         one_of("calibration", self.calibration, METHODS)
         with begin_search(self, X, y, sample_weight) as start:
             job, scores, attributes, clean = fit_search(self, start, X, y, sample_weight, params)
-            classes, decision = job.target_attributes["classes_"], scores.decision if clean is None else clean.decision
+            classes, best = job.target_attributes["classes_"], scores if clean is None else clean
+            decision, functions = best.decision, best.functions
+            as_new = decision
+            if functions is not None:
+                as_new = functions.decide_as_new(job.X, job.splits, decision)
             multilabel = job.y.ndim == 2
             positive = signs_of(job.y, classes, decision.dtype) > 0
             # a class of weight 0 is left out
@@ -176,7 +180,7 @@ multi_class, tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_s
                 "_multilabel": multilabel,
                 "suspects_": np.empty(0, dtype=np.intp) if clean is None else np.flatnonzero(clean.suspects),
                 "oof_decision_": decision if multilabel or decision.shape[1] > 1 else decision[:, 0],
-                "calibration_": calibrate(self.calibration, decision, positive, weights, exclusive=not multilabel),
+                "calibration_": calibrate(self.calibration, as_new, positive, weights, exclusive=not multilabel),
             }
             store_outcome(self, attributes)
         return self
@@ -217,8 +221,9 @@ multi_class, tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_s
     def predict_proba(self, X):
         """Probabilities of the classes, or of each label.
 
-        They are made from the decisions by a curve that was fitted to `oof_decision_`, as `CalibratedClassifierCV` with
-        ``ensemble=False`` and the same folds does.
+        They are made from the decisions by a curve that was fitted to those on the rows left out, as
+        `CalibratedClassifierCV` with ``ensemble=False`` and the same folds does: to `oof_decision_`, of which those on
+        landmarks are as if the row were none.
 
         Parameters
         ----------
