@@ -62,6 +62,7 @@ def cases():
         "regressor": (plain("target"), X, WAVE),
         "search": (UniSVMClassifierCV(few_losses, **search), X, letters),
         "isotonic": (UniSVMClassifierCV(few_losses, calibration="isotonic", scoring="roc_auc", **search), X, flag),
+        "temperature": (UniSVMClassifierCV(few_losses, calibration="temperature", **search), X, letters),
         "search of reals": (UniSVMRegressorCV(**search), X, WAVE),
         "selection": (SparseUniSVMClassifier(random_state=0, n_alphas=4, width=0.01), X, letters),
         "selection of reals": (SparseUniSVMRegressor(random_state=0, n_alphas=4, width=0.01), X, WAVE),

@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, log_softmax
+from sklearn import __version__ as sklearn_version
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import brier_score_loss
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
 from unisvm import UniSVMClassifier, UniSVMClassifierCV
-from unisvm.model_selection.calibration import METHODS, Calibration, Isotonic, Sigmoid
+from unisvm.model_selection.calibration import CURVES, METHODS, Calibration, Isotonic, Sigmoid, Temperature, calibrate
 
 rng = np.random.RandomState(0)
 X = rng.randn(600, 3)
@@ -30,7 +31,8 @@ POINTS = rng.randn(25, 3)
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 PARAMS = {"landmarks": POINTS, "tol": 1e-9, "random_state": 0}
 GRID = {"Cs": [0.03, 0.5], "gammas": [0.3], "cv": FOLDS}
-METHOD = pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+METHOD = pytest.mark.parametrize("method", METHODS)
+CURVE = pytest.mark.parametrize("method", CURVES)
 
 
 # ------------------------------------------------------------------ the estimator
@@ -40,8 +42,10 @@ METHOD = pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 @pytest.mark.parametrize("target", [y, Y3], ids=["binary", "three-classes"])
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
 def test_probabilities_are_those_of_scikit_learn(method, target, weights):
+    if method == "temperature" and tuple(map(int, sklearn_version.split(".")[:2])) < (1, 8):
+        pytest.skip("temperature is new in scikit-learn 1.8")
     # isotonic curves of margins against the best of several classes have steps that smaller differences decide
-    params = PARAMS | {"multi_class": "ovo" if method == "sigmoid" else "ovr"}
+    params = PARAMS | {"multi_class": "ovr" if method == "isotonic" else "ovo"}
     model = UniSVMClassifierCV(["logistic", "feng"], **GRID, **params, calibration=method)
     model.fit(X, target, sample_weight=weights)
     plain = UniSVMClassifier(**model.best_params_, **params)
@@ -51,7 +55,7 @@ def test_probabilities_are_those_of_scikit_learn(method, target, weights):
     ours, theirs = model.predict_proba(NEW), expected.predict_proba(NEW)
     assert ours.shape == (300, len(model.classes_))
     difference = abs(ours - theirs)
-    if method == "sigmoid":
+    if method != "isotonic":
         assert difference.max() < 2e-3
     else:
         # where the curve is steep, decisions that differ a little are some way apart
@@ -76,7 +80,7 @@ def test_probabilities_are_shares(method, target):
         assert p[decision > decision.max() - 0.1, 1].min() > 0.9
 
 
-@METHOD
+@CURVE
 def test_each_label_has_a_probability_of_its_own(method):
     folds = KFold(3)
     model = UniSVMClassifierCV(["logistic"], **(GRID | {"cv": folds}), **PARAMS, calibration=method).fit(X, LABELS)
@@ -153,7 +157,7 @@ def overlapping(n, offset=0.0, unit=1.0, seed=0):
     return unit * decision, positive, draw.randint(1, 4, size=n).astype(float)
 
 
-CURVES = {
+CASES = {
     "overlapping": overlapping(200),
     "few": overlapping(8, seed=1),
     "rare": overlapping(400, offset=-4.0, seed=2),
@@ -166,7 +170,7 @@ CURVES = {
 }
 
 
-@pytest.mark.parametrize("case", CURVES.values(), ids=CURVES.keys())
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_sigmoid_is_the_optimum(case):
     decision, positive, weights = case
     curve = Sigmoid().fit(decision, positive, weights)
@@ -209,7 +213,7 @@ def test_isotonic_is_the_best_rising_curve():
     assert Isotonic().fit(decision, positive).predict(grid) != pytest.approx(curve.predict(grid), abs=1e-3)
 
 
-@METHOD
+@CURVE
 def test_columns_are_calibrated_apart(method):
     (left, among, weights), (right, between, _) = overlapping(90), overlapping(90, seed=9)
     decision, positive = np.stack([left, right], axis=1), np.stack([among, between], axis=1)
@@ -217,7 +221,7 @@ def test_columns_are_calibrated_apart(method):
     decision[5:10] = np.nan
     columns = Calibration(method, decision, positive, weights).probabilities(decision[10:], exclusive=False)
     for k in range(2):
-        alone = METHODS[method]().fit(decision[10:, k], positive[10:, k], weights[10:]).predict(decision[10:, k])
+        alone = CURVES[method]().fit(decision[10:, k], positive[10:, k], weights[10:]).predict(decision[10:, k])
         np.testing.assert_allclose(columns[:, k], alone, rtol=1e-12)
 
 
@@ -236,3 +240,111 @@ def test_isotonic_curve_is_made_of_lines_between_its_thresholds():
     assert len(thresholds) > 5
     at = np.linspace(decision.min() - 1, decision.max() + 1, 200)
     np.testing.assert_allclose(np.interp(at, thresholds, heights), curve.predict(at), atol=1e-12)
+
+
+# ------------------------------------------------------------------ the temperature
+
+
+def one_hot(labels, n_classes):
+    return np.arange(n_classes) == labels[:, None]
+
+
+def confused(n, n_classes, seed=0):
+    """Decisions, labels that follow softmax(f / 0.4), and weights."""
+    draw = np.random.RandomState(seed)
+    decision = draw.randn(n, n_classes)
+    p = np.exp(decision / 0.4)
+    labels = (draw.rand(n, 1) > np.cumsum(p / p.sum(axis=1, keepdims=True), axis=1)).sum(axis=1)
+    return decision, labels, draw.randint(1, 4, size=n).astype(float)
+
+
+def log_loss_of(T, decision, labels, weights, extra=1.0):
+    """The log loss, and that of one more row which is spread over all rows and classes."""
+    logs = log_softmax(decision / T, axis=1)
+    found = weights @ logs[np.arange(len(labels)), labels]
+    return -(found + extra * (weights @ logs.mean(axis=1)) / weights.sum())
+
+
+@pytest.mark.parametrize("n_classes", [3, 7])
+def test_temperature_is_the_optimum(n_classes):
+    decision, labels, weights = confused(3000, n_classes)
+    curve = Temperature().fit(decision, one_hot(labels, n_classes), weights, exclusive=True)
+    best = log_loss_of(curve.temperature_, decision, labels, weights)
+    for factor in (0.999, 1.001):
+        assert best < log_loss_of(factor * curve.temperature_, decision, labels, weights)
+    assert curve.temperature_ == pytest.approx(0.4, rel=0.1)
+    np.testing.assert_allclose(
+        curve.probabilities(decision, exclusive=True),
+        np.exp(log_softmax(decision / curve.temperature_, axis=1)),
+        rtol=1e-12,
+    )
+
+
+def test_temperature_of_two_classes_is_that_of_a_sigmoid_through_one_half():
+    decision, positive, weights = overlapping(5000)
+    curve = calibrate("temperature", decision[:, None], positive[:, None], weights, exclusive=True)
+    # the labels follow expit(2 f)
+    assert curve.temperature_ == pytest.approx(0.5, rel=0.1)
+    both = np.stack([np.zeros(5000), decision], axis=1)
+    best = log_loss_of(curve.temperature_, both, positive.astype(int), weights)
+    for factor in (0.999, 1.001):
+        assert best < log_loss_of(factor * curve.temperature_, both, positive.astype(int), weights)
+    p = curve.probabilities(decision[:, None], exclusive=True)
+    np.testing.assert_allclose(
+        p, np.stack([expit(-decision / curve.temperature_), expit(decision / curve.temperature_)], axis=1)
+    )
+
+
+def test_labels_share_a_temperature():
+    (left, among, weights), (right, between, _) = overlapping(300), overlapping(300, seed=9)
+    decision, positive = np.stack([left, right], axis=1), np.stack([among, between], axis=1)
+    curve = Temperature().fit(decision, positive, weights, exclusive=False)
+    pooled = Temperature().fit(
+        np.concatenate([left, right])[:, None],
+        np.concatenate([among, between])[:, None],
+        np.tile(weights, 2),
+        exclusive=True,
+    )
+    assert curve.temperature_ == pytest.approx(pooled.temperature_, rel=1e-9)
+    np.testing.assert_allclose(curve.probabilities(decision, exclusive=False), expit(decision / curve.temperature_))
+
+
+def test_temperature_of_an_estimator_of_several_labels():
+    model = UniSVMClassifierCV(["logistic"], **(GRID | {"cv": KFold(3)}), **PARAMS, calibration="temperature")
+    model.fit(X, LABELS)
+    np.testing.assert_allclose(
+        model.predict_proba(NEW), expit(model.decision_function(NEW) / model.calibration_.temperature_)
+    )
+
+
+def test_temperature_has_the_units_of_the_decisions_and_passes_rows_over():
+    decision, labels, weights = confused(500, 4)
+    of = one_hot(labels, 4)
+    T = Temperature().fit(decision, of, weights, exclusive=True).temperature_
+    for unit in (1e-150, 1e-6, 1e6, 1e150):
+        scaled = Temperature().fit(unit * decision, of, weights, exclusive=True).temperature_
+        assert scaled == pytest.approx(unit * T, rel=1e-9)
+    more = np.concatenate([decision, np.full((3, 4), np.nan), -5 * decision[:9]])
+    heavier = np.concatenate([weights, np.ones(3), np.zeros(9)])
+    with_others = np.concatenate([of, of[:12]])
+    assert Temperature().fit(more, with_others, heavier, exclusive=True).temperature_ == pytest.approx(T, rel=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [1, 3])
+def test_temperature_of_extreme_decisions(n_classes):
+    labels = np.arange(90) % max(n_classes, 2)
+    of = one_hot(labels, n_classes) if n_classes > 1 else labels[:, None] == 1
+    right = np.where(of, 1.0, -1.0)
+    # separable: sure, but not without doubt
+    curve = Temperature().fit(right, of, np.ones(90), exclusive=True)
+    p = curve.probabilities(right, exclusive=True)[np.arange(90), labels]
+    assert p.min() > 0.98
+    assert p.max() < 0.9999
+    # decisions that tell nothing, or the contrary: all classes are equally likely
+    for decision in (np.zeros_like(right), -right):
+        curve = Temperature().fit(decision, of, np.ones(90), exclusive=True)
+        assert np.ptp(curve.probabilities(decision, exclusive=True)) < 1e-5
+    # far beyond what it was fitted to
+    with np.errstate(all="raise"):
+        far = Temperature.from_state({"temperature": 1e-300}).probabilities(1e10 * right, exclusive=True)
+    np.testing.assert_array_equal(far[np.arange(90), labels], 1.0)

@@ -36,7 +36,7 @@ def test_graph_gives_what_the_model_gives(run, task, kernel, dtype):
 
 
 @single_and_double
-@pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("calibration", ["sigmoid", "isotonic", "temperature"])
 @pytest.mark.parametrize("task", ["two classes", "three classes", "labels"])
 def test_probabilities_are_those_of_the_search(run, task, calibration, dtype):
     X, y = rows(dtype)

@@ -12,7 +12,7 @@ from unisvm.model_files.machines import check_classes, check_features, estimator
 from unisvm.model_files.registry import FileType, NotSaved, Record
 from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV
 from unisvm.model_selection.base import BaseSearch, scorer_of
-from unisvm.model_selection.calibration import Calibration, Isotonic, Sigmoid
+from unisvm.model_selection.calibration import Calibration, Isotonic, Sigmoid, Temperature
 from unisvm.regressor import UniSVMRegressor
 
 # attributes that tell of the grid, in which losses, kernels and scorers may be code of the user's
@@ -68,7 +68,8 @@ def _classifier_of(fields: Fields) -> BaseSearch:
     n_columns = 1 if n_classes == 2 and not multilabel else n_classes
     is_flat = n_columns == 1 and not multilabel
     fields.array("oof_decision_", (None,) if is_flat else (None, n_columns), finite=False)
-    if len(fields.of_type("calibration_", Calibration).curves) != n_columns:
+    calibration = fields.of_type("calibration_", Calibration, Temperature)
+    if isinstance(calibration, Calibration) and len(calibration.curves) != n_columns:
         raise fields.refuse("calibration_", f"a curve for each of {n_columns} columns")
     if best is not None:
         fields.of_type("best_estimator_", UniSVMClassifier)
@@ -111,10 +112,15 @@ def _isotonic_of(fields: Fields) -> Isotonic:
     return Isotonic.from_state({"decision": decision, "probability": probability})
 
 
+def _temperature_of(fields: Fields) -> Temperature:
+    return Temperature.from_state({"temperature": fields.number("temperature", 0)})
+
+
 FILE_TYPES = (
     FileType(UniSVMClassifierCV, "UniSVMClassifierCV", _state_of_search, _classifier_of, is_model=True),
     FileType(UniSVMRegressorCV, "UniSVMRegressorCV", _state_of_search, _regressor_of, is_model=True),
     FileType(Calibration, "Calibration", lambda calibration: {"curves": calibration.curves}, _calibration_of),
     FileType(Sigmoid, "Calibration.sigmoid", Sigmoid.state, _sigmoid_of),
     FileType(Isotonic, "Calibration.isotonic", Isotonic.state, _isotonic_of),
+    FileType(Temperature, "Calibration.temperature", Temperature.state, _temperature_of),
 )

@@ -328,7 +328,8 @@ def fit_search(search: BaseSearch, start: SearchStart, X, y, sample_weight, para
         clean = search._refit_without_suspects(job, cell, scores, report)
         if clean is not None:
             warn_suspects(clean.suspects, job.y)
-    function = scores.function if clean is None else clean.function
+    functions = scores.functions if clean is None else clean.functions
+    function = None if functions is None else functions.mean()
     best = _refit(search, start, *refit_rows, job, attributes, function, clean)
     attributes |= {"best_estimator_": best, "refit_time_": perf_counter() - started, "n_iter_": best.n_iter_}
     return SearchOutcome(job, scores, attributes, clean)

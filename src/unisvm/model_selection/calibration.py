@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.optimize import brentq
+from scipy.special import expit, softmax
 from sklearn.isotonic import IsotonicRegression
 
 _MOST_STEPS = 100
+# of the decisions' largest spread: probabilities are then equal within 1e-6, as for decisions that tell nothing
+_MOST_TEMPERATURE = 1e6
 
 
 class Sigmoid:
@@ -111,7 +114,8 @@ class Isotonic:
         return self._curve.predict(np.asarray(decision, dtype=np.float64))
 
 
-METHODS: dict[str, type[Sigmoid] | type[Isotonic]] = {"sigmoid": Sigmoid, "isotonic": Isotonic}
+CURVES: dict[str, type[Sigmoid] | type[Isotonic]] = {"sigmoid": Sigmoid, "isotonic": Isotonic}
+METHODS = (*CURVES, "temperature")
 
 
 class Calibration:
@@ -127,9 +131,9 @@ class Calibration:
     """
 
     def __init__(self, method: str, decision: np.ndarray, positive: np.ndarray, weights: np.ndarray):
-        known = np.isfinite(decision).all(axis=1) & (weights > 0)
+        known = _are_known(decision, weights)
         self.curves: list[Sigmoid | Isotonic] = [
-            METHODS[method]().fit(decision[known, j], positive[known, j], weights[known])
+            CURVES[method]().fit(decision[known, j], positive[known, j], weights[known])
             for j in range(decision.shape[1])
         ]
 
@@ -150,6 +154,102 @@ class Calibration:
         total = p.sum(axis=1, keepdims=True)
         # no class at all is likely: they are all equally so
         return np.divide(p, total, out=np.full_like(p, 1 / p.shape[1]), where=total > 0)
+
+
+class Temperature:
+    """One temperature T > 0 for all columns: the probabilities are softmax(f / T), or 1/(1 + exp(−f / T)) of a label.
+
+    T minimises the log loss of rows that were left out. One more row, spread evenly over all rows and classes, keeps
+    the probabilities of a separable set away from 0 and 1.
+
+    Attributes
+    ----------
+    temperature_ : float
+        T.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unisvm.model_selection.calibration import Temperature
+    >>> decision = np.array([-2.0, -1.0, 0.5, -0.5, 1.0, 2.0])[:, None]
+    >>> positive = np.array([False, False, False, True, True, True])[:, None]
+    >>> curve = Temperature().fit(decision, positive, np.ones(6), exclusive=True)
+    >>> curve.probabilities(np.array([[-3.0], [0.0], [3.0]]), exclusive=True)[:, 1].round(2)
+    array([0.04, 0.5 , 0.96])
+    """
+
+    def fit(self, decision: np.ndarray, positive: np.ndarray, weights: np.ndarray, *, exclusive: bool) -> Temperature:
+        """Fit T.
+
+        Parameters
+        ----------
+        decision : ndarray of shape (n_samples, n_columns)
+            Decisions on rows that were left out; rows with NaN are passed over.
+        positive : ndarray of bool of shape (n_samples, n_columns)
+        weights : ndarray of shape (n_samples,)
+        exclusive : bool
+            Whether exactly one class is right, of two for one column; labels are independent of each other otherwise.
+        """
+        known = _are_known(decision, weights)
+        f, positive, weights = decision[known].astype(np.float64), positive[known], weights[known].astype(np.float64)
+        if not exclusive or f.shape[1] == 1:
+            # each label is two classes with the decisions 0 and f
+            weights = np.repeat(weights, f.shape[1])
+            f, positive = (
+                np.stack([below.ravel(), of.ravel()], axis=1) for below, of in ((0 * f, f), (~positive, positive))
+            )
+        below = f - f.max(axis=1, keepdims=True)
+        spread = -float(below.min(initial=0.0))
+        unit = spread if spread > 0 else 1.0
+        below /= unit
+        total = weights.sum()
+        target = (total * positive + 1 / f.shape[1]) / (total + 1)
+
+        def slope(log_inverse: float) -> float:
+            """Derivative of the log loss in 1/T, which rises with it."""
+            p = softmax(np.exp(log_inverse) * below, axis=1)
+            return float(weights @ ((p - target) * below).sum(axis=1))
+
+        low = high = -np.log(_MOST_TEMPERATURE)
+        while slope(high) < 0:
+            high += 4.0
+        log_inverse = brentq(slope, high - 4.0, high, xtol=1e-12) if high > low else low
+        self.temperature_ = unit * float(np.exp(-log_inverse))
+        return self
+
+    def state(self) -> dict[str, Any]:
+        """The temperature."""
+        return {"temperature": float(self.temperature_)}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Temperature:
+        """Inverse of `state`."""
+        curve = cls()
+        curve.temperature_ = float(state["temperature"])
+        return curve
+
+    def probabilities(self, decision: np.ndarray, *, exclusive: bool) -> np.ndarray:
+        """Of each class if exactly one is right, two of them for one column; else of each label."""
+        f = np.asarray(decision, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            if exclusive and f.shape[1] > 1:
+                return softmax((f - f.max(axis=1, keepdims=True)) / self.temperature_, axis=1)
+            z = f / self.temperature_
+        return np.concatenate([expit(-z), expit(z)], axis=1) if exclusive else expit(z)
+
+
+def calibrate(
+    method: str, decision: np.ndarray, positive: np.ndarray, weights: np.ndarray, *, exclusive: bool
+) -> Calibration | Temperature:
+    """The calibration of this method, for rows as `Temperature.fit` takes them."""
+    if method == "temperature":
+        return Temperature().fit(decision, positive, weights, exclusive=exclusive)
+    return Calibration(method, decision, positive, weights)
+
+
+def _are_known(decision: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Whether each row has decisions and a positive weight."""
+    return np.isfinite(decision).all(axis=1) & (weights > 0)
 
 
 def _cross_entropy(z: np.ndarray, target: np.ndarray, weights: np.ndarray) -> float:

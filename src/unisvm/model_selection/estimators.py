@@ -15,7 +15,7 @@ from unisvm.distributed.collections import is_dask
 from unisvm.distributed.predictions import map_predictions
 from unisvm.losses.base import CLASSIFICATION, REGRESSION
 from unisvm.model_selection.base import BaseSearch, begin_search, fit_search
-from unisvm.model_selection.calibration import METHODS, Calibration
+from unisvm.model_selection.calibration import METHODS, calibrate
 from unisvm.model_selection.outcome import store_outcome
 from unisvm.model_selection.suspects import refit_without_suspects
 from unisvm.regressor import UniSVMRegressor
@@ -64,8 +64,9 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
         and, if they are many, and as frequent where the fits are sure as elsewhere, leave them out of the refit where
         the score then rises, by more than its standard error and by 0.005, on rows that had no part in finding them. A
         `FitWarning` says how many rows of which classes are left out. Not for several labels a row.
-    calibration : {"sigmoid", "isotonic"}, default="sigmoid"
-        Curve from decisions to probabilities in `predict_proba`.
+    calibration : {"sigmoid", "isotonic", "temperature"}, default="sigmoid"
+        Curve from decisions f to probabilities in `predict_proba`, one for each class; or one temperature T for all
+        of them, softmax(f / T).
     kernel : str, Kernel, callable or a sequence of them, default="auto"
         The kernel as in `UniSVMClassifier`, or several to choose from. "auto" stands for "rbf" and "laplacian", each
         with its own range of gamma: the second one suits columns that matter one by one, as trees treat them, and
@@ -98,8 +99,8 @@ multi_class, tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_s
     oof_decision_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Decisions of the best cell on the rows that its folds left out, as `decision_function` gives them; fitted
         without suspects if the refit is.
-    calibration_ : Calibration
-        The curve from decisions to probabilities, one for each column.
+    calibration_ : Calibration or Temperature
+        The curve from decisions to probabilities, one for each column, or the temperature of all.
     searched_rows_ : ndarray of int
         For rows on Dask, the indices of those that were searched on.
     classes_ : ndarray
@@ -165,7 +166,11 @@ multi_class, tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_s
         one_of("calibration", self.calibration, METHODS)
         with begin_search(self, X, y, sample_weight) as start:
             job, scores, attributes, clean = fit_search(self, start, X, y, sample_weight, params)
-            classes, decision = job.target_attributes["classes_"], scores.decision if clean is None else clean.decision
+            classes, best = job.target_attributes["classes_"], scores if clean is None else clean
+            decision, functions = best.decision, best.functions
+            as_new = decision
+            if functions is not None:
+                as_new = functions.decide_as_new(job.X, job.splits, decision)
             multilabel = job.y.ndim == 2
             positive = signs_of(job.y, classes, decision.dtype) > 0
             # a class of weight 0 is left out
@@ -175,7 +180,7 @@ multi_class, tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_s
                 "_multilabel": multilabel,
                 "suspects_": np.empty(0, dtype=np.intp) if clean is None else np.flatnonzero(clean.suspects),
                 "oof_decision_": decision if multilabel or decision.shape[1] > 1 else decision[:, 0],
-                "calibration_": Calibration(self.calibration, decision, positive, weights),
+                "calibration_": calibrate(self.calibration, as_new, positive, weights, exclusive=not multilabel),
             }
             store_outcome(self, attributes)
         return self
@@ -216,8 +221,9 @@ multi_class, tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_s
     def predict_proba(self, X):
         """Probabilities of the classes, or of each label.
 
-        They are made from the decisions by a curve that was fitted to `oof_decision_`, as `CalibratedClassifierCV` with
-        ``ensemble=False`` and the same folds does.
+        They are made from the decisions by a curve that was fitted to those on the rows left out, as
+        `CalibratedClassifierCV` with ``ensemble=False`` and the same folds does: to `oof_decision_`, of which those on
+        landmarks are as if the row were none.
 
         Parameters
         ----------

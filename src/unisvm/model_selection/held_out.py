@@ -20,6 +20,7 @@ from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.model_selection.axes import KernelChoice
 from unisvm.model_selection.folds import Folds, SearchJob
 from unisvm.model_selection.solve import COLUMNS_AT_ONCE, BatchSolution, GridSolver
+from unisvm.model_selection.split_functions import SplitFunctions
 from unisvm.parallel import CancelToken
 from unisvm.progress import Report, StageRunner
 from unisvm.targets import Attributes
@@ -54,12 +55,11 @@ class CellResult(NamedTuple):
     fit_seconds: float
     score_seconds: float
 
-    def mean_function(self, folds: Folds, position: int) -> KernelExpansion:
-        """Mean over the splits of the functions of the loss at this position, in the units of y."""
+    def split_functions(self, folds: Folds, position: int) -> SplitFunctions:
+        """Functions of the loss at this position."""
         cell = position, self.place
         functions = [split_function(folds, self.nystrom, self.batch, (*cell, k)) for k in range(folds.columns.n_splits)]
-        duals, intercepts = zip(*((each.dual_coef, each.intercept) for each in functions), strict=True)
-        return functions[0]._replace(dual_coef=np.mean(duals, axis=0), intercept=np.mean(intercepts, axis=0))
+        return SplitFunctions(functions, self.nystrom.basis.row_indices, folds.columns.pairs)
 
 
 def solve_kernel(

@@ -15,12 +15,12 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from unisvm.checkpoint import Arrays, Stages
-from unisvm.kernel_expansion import KernelExpansion
 from unisvm.model_selection.adaptive import suitable_Cs
 from unisvm.model_selection.axes import Axes, KernelChoice
 from unisvm.model_selection.folds import Folds, SearchJob, fold
 from unisvm.model_selection.held_out import CellResult, decision_bytes, max_cells, solve_kernel
 from unisvm.model_selection.round_report import RoundReport
+from unisvm.model_selection.split_functions import SplitFunctions
 from unisvm.nystrom.gram import sample_size
 from unisvm.parallel import CancelToken, blas_threads, count_threads, run
 from unisvm.progress import Report
@@ -53,8 +53,8 @@ class Scores:
         The best cell.
     decision : ndarray of shape (n_samples, n_outputs)
         Its decisions on the rows left out, averaged over the splits that leave a row out, NaN where none does.
-    function : KernelExpansion or None
-        Mean of its splits' functions.
+    functions : SplitFunctions or None
+        Of its splits.
     few_values : ndarray of shape (n_splits,) or None
         Its scores with few landmarks, if an earlier round had these.
     """
@@ -66,7 +66,7 @@ class Scores:
     unfinished: np.ndarray
     best: tuple[int, ...] | None = None
     decision: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
-    function: KernelExpansion | None = None
+    functions: SplitFunctions | None = None
     few_values: np.ndarray | None = None
 
     @classmethod
@@ -87,7 +87,7 @@ class Scores:
         for position, j in enumerate(result.losses.tolist()):
             if self._becomes_best((result.C_index, choice, j)):
                 self.decision = result.decision[:, position].copy()
-                self.function = result.mean_function(folds, position)
+                self.functions = result.split_functions(folds, position)
 
     @property
     def best_score(self) -> float:

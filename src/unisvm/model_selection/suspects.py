@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from unisvm.class_pairs import class_scores
-from unisvm.kernel_expansion import KernelExpansion
 from unisvm.losses.base import Loss
 from unisvm.model_selection.axes import KernelChoice
 from unisvm.model_selection.folds import Folds, SearchJob, Splits, fold
 from unisvm.model_selection.held_out import CellResult, held_out_decisions, solve_kernel
+from unisvm.model_selection.split_functions import SplitFunctions
 from unisvm.parallel import blas_threads, count_threads
 from unisvm.progress import Report
 
@@ -70,14 +70,14 @@ class CleanRefit(NamedTuple):
         Mask of the rows that a fit on all of them is to leave out.
     C : float
         The value that suits the others.
-    decision, function
+    decision, functions
         As in `Scores`, of fits without the suspects of each split.
     """
 
     suspects: np.ndarray
     C: float
     decision: np.ndarray
-    function: KernelExpansion
+    functions: SplitFunctions
 
 
 def contradicted(decision: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -185,7 +185,7 @@ def _refit_cell(
         return None
     suspects = _flag(best.decision[:, 0], labels, known)
     report.say(f"{suspects.sum()} suspects are left out: {change}")
-    return CleanRefit(suspects, float(C[0]), best.decision[:, 0], best.mean_function(folds, 0))
+    return CleanRefit(suspects, float(C[0]), best.decision[:, 0], best.split_functions(folds, 0))
 
 
 def _flag(decision: np.ndarray, labels: np.ndarray, known: np.ndarray) -> np.ndarray:

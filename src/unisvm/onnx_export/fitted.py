@@ -13,7 +13,7 @@ from unisvm.feature_selection.base import BaseSparseUniSVM
 from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels import Linear
 from unisvm.model_selection.base import BaseSearch
-from unisvm.model_selection.calibration import Calibration
+from unisvm.model_selection.calibration import Calibration, Temperature
 from unisvm.onnx_export.kernels import check_kernel
 
 # an ONNX file holds 2³¹ bytes; the rest is for the other steps of a pipeline and the names
@@ -32,8 +32,8 @@ class FittedModel(NamedTuple):
     pairs : ndarray of int of shape (n_columns, 2) or None
         The two classes of each function, if they are fitted in pairs.
     is_multilabel : bool
-    calibration : Calibration or None
-        Curves from decisions to probabilities.
+    calibration : Calibration, Temperature or None
+        Curves from decisions to probabilities, or their temperature.
     """
 
     functions: KernelExpansion
@@ -41,7 +41,7 @@ class FittedModel(NamedTuple):
     labels: np.ndarray | None
     pairs: np.ndarray | None
     is_multilabel: bool
-    calibration: Calibration | None
+    calibration: Calibration | Temperature | None
 
     @property
     def n_scores(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from unisvm.kernel_expansion import KernelExpansion
-from unisvm.model_selection.calibration import Calibration, Isotonic, Sigmoid
+from unisvm.model_selection.calibration import Calibration, Isotonic, Sigmoid, Temperature
 from unisvm.onnx_export.fitted import FittedModel
 from unisvm.onnx_export.graph import Graph, integers
 from unisvm.onnx_export.kernels import kernel_matrix
@@ -46,9 +46,15 @@ def predicted_labels(graph: Graph, scores: str, model: FittedModel, output: str)
 
 
 def probabilities(graph: Graph, scores: str, model: FittedModel) -> str:
-    """Name of the probabilities of each class or label, of shape (n_rows, n_classes), as `Calibration` has them."""
+    """Name of the probabilities of each class or label, of shape (n_rows, n_classes), as its calibration has them."""
     assert model.calibration is not None
     is_binary = model.n_scores == 2 and not model.is_multilabel
+    if isinstance(model.calibration, Temperature):
+        if is_binary:
+            # −f and f are twice as far apart as 0 and f
+            scores = graph.add("Div", scores, np.array(2.0))
+        z = graph.add("Div", scores, np.array(model.calibration.temperature_))
+        return graph.add("Sigmoid", z) if model.is_multilabel else graph.add("Softmax", z, axis=1)
     columns = [1] if is_binary else range(model.n_scores)
     found = [
         _curve(graph, graph.add("Gather", scores, integers(column), axis=1), model.calibration, place)

@@ -3,10 +3,14 @@
 As in scikit-learn, a display holds the numbers and draws them on demand.
 """
 
+from unisvm.plotting.convergence import ConvergenceDisplay
+from unisvm.plotting.interval import IntervalDisplay
 from unisvm.plotting.loss import LossDisplay
+from unisvm.plotting.low_rank import LowRankDisplay
 from unisvm.plotting.path import PathDisplay
+from unisvm.plotting.trust import TrustDisplay
 
-__all__ = ["LossDisplay", "PathDisplay"]
+__all__ = ["ConvergenceDisplay", "IntervalDisplay", "LossDisplay", "LowRankDisplay", "PathDisplay", "TrustDisplay"]
 
 
 def __dir__() -> list[str]:

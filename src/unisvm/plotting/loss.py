@@ -10,6 +10,7 @@ import numpy as np
 from unisvm import losses
 from unisvm._checks import is_integer
 from unisvm.losses import Loss
+from unisvm.plotting.drawing import axes_or_new, require_matplotlib
 
 # how far the picture reaches above the loss: far enough for the parabola to be told from it
 _HEADROOM = 2.0
@@ -123,9 +124,7 @@ class LossDisplay:
         -------
         self : LossDisplay
         """
-        pyplot = require_matplotlib()
-        if ax is None:
-            _, ax = pyplot.subplots()
+        ax = axes_or_new(ax)
 
         def draw(values, label, **line):
             return ax.plot(self.u, values, label=label, **{**line, **line_kw})[0]
@@ -167,12 +166,3 @@ def _values_of(function, u: np.ndarray) -> np.ndarray:
     if values.shape != u.shape:
         raise ValueError(f"approximates must return a value for each of {len(u)} residuals, got shape {values.shape}.")
     return values
-
-
-def require_matplotlib():
-    """matplotlib.pyplot, or an error that says how to get it."""
-    try:
-        import matplotlib.pyplot
-    except ImportError as error:
-        raise ImportError("Displays draw with matplotlib. Install it with: pip install 'unisvm[plot]'") from error
-    return matplotlib.pyplot

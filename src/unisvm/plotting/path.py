@@ -9,7 +9,7 @@ import numpy as np
 from unisvm._checks import one_of
 from unisvm.losses import Loss
 from unisvm.model_selection.path import Path, path
-from unisvm.plotting.loss import require_matplotlib
+from unisvm.plotting.drawing import axes_or_new, require_matplotlib
 
 
 class PathDisplay:
@@ -84,10 +84,8 @@ class PathDisplay:
         -------
         self : PathDisplay
         """
-        pyplot = require_matplotlib()
         one_of("what", what, _LABELS)
-        if ax is None:
-            _, ax = pyplot.subplots()
+        ax = axes_or_new(ax)
         held_out = self.path.test_scores
         spread = None
         if what == "objective":
