@@ -82,6 +82,7 @@ ORDER = [
     ["baselines", "datasets", "onnx_export"],
     ["model_files"],
     ["plotting"],
+    ["wrong_labels"],
     ["cli"],
     ["__init__", "__main__"],
 ]

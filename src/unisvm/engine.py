@@ -296,7 +296,7 @@ def choose_basis(rows: RowStore, settings: FitSettings, rng: np.random.RandomSta
 
 
 def build_features(rows: RowStore, settings: FitSettings, basis: Basis, reserved: int = 0) -> Any:
-    """Features of all rows, in memory or in a scratch file as the settings' memory allows; `reserved` as in `prepare`."""
+    """Features of all rows, in memory or in a scratch file; `reserved` is as in `prepare`."""
     made_of = basis.feature_map if basis.landmarks is None else basis.landmarks
     return basis.feature_map.build(rows, _room_for_features(rows, settings, made_of, reserved))
 

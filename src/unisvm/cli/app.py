@@ -12,7 +12,7 @@ from unisvm.cli import options, training
 from unisvm.cli.conversion import convert as convert_file
 from unisvm.cli.data import TableOptions
 from unisvm.cli.demo import run as run_demo
-from unisvm.cli.estimators import MachineOptions, kernel_name
+from unisvm.cli.estimators import MachineOptions
 from unisvm.cli.information import describe_losses, describe_model
 from unisvm.cli.messages import Messages
 from unisvm.cli.output import STDOUT
@@ -277,28 +277,7 @@ def suspects(
 
     Example: unisvm suspects --target income adult.csv --repair clean.csv
     """
-    asked = Search(
-        data,
-        format,
-        _table_options(context.params),
-        task,
-        groups,
-        out,
-        repaired,
-        how,
-        top,
-        {
-            "scale": {None: "auto", "none": None}.get(scale, scale),
-            "kernel": "auto" if kernel is None else kernel_name(kernel),
-            "rank": rank,
-            "confidence": confidence,
-            "random_state": seed,
-            "memory_limit": memory_limit,
-            "scratch_dir": scratch_dir,
-            "n_jobs": jobs,
-        },
-    )
-    find_suspects(asked, _messages(context, quiet, json))
+    find_suspects(Search.of(context.params, _table_options(context.params)), _messages(context, quiet, json))
 
 
 @app.command()

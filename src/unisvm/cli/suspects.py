@@ -26,6 +26,7 @@ from unisvm.cli.data import (
     task_of,
 )
 from unisvm.cli.display import shown_progress
+from unisvm.cli.estimators import kernel_name
 from unisvm.cli.messages import Messages
 from unisvm.cli.sources import Source, open_source
 from unisvm.io.table import is_missing
@@ -72,6 +73,18 @@ class Search(NamedTuple):
     how: str
     top: int
     parameters: dict[str, Any]
+
+    @classmethod
+    def of(cls, given: dict[str, Any], table: TableOptions) -> Search:
+        """The search that the options of the command ask for."""
+        names = ("format", "task", "groups", "out", "repaired", "how", "top")
+        parameters = {name: given[name] for name in ("rank", "confidence", "memory_limit", "scratch_dir")} | {
+            "scale": {None: "auto", "none": None}.get(given["scale"], given["scale"]),
+            "kernel": "auto" if given["kernel"] is None else kernel_name(given["kernel"]),
+            "random_state": given["seed"],
+            "n_jobs": given["jobs"],
+        }
+        return cls(source=given["data"], table=table, parameters=parameters, **{name: given[name] for name in names})
 
 
 class _Rows(NamedTuple):
@@ -219,10 +232,8 @@ def _lines(report: SuspectReport, rows: _Rows, asked: Search) -> Iterator[tuple[
     """Lines of the answer, each with its heading."""
     what = "labels" if report.task == CLASSIFICATION else "targets"
     n_rows, n_flagged, (low, high) = len(report.scores), int(report.flagged.sum()), report.n_wrong_interval
-    yield (
-        "wrong",
-        f"about {report.n_wrong:,} of {n_rows:,} {what} ({low:,} to {high:,} with {100 * report.confidence:g} % confidence)",
-    )
+    between = f"{low:,} to {high:,} with {100 * report.confidence:g} % confidence"
+    yield "wrong", f"about {report.n_wrong:,} of {n_rows:,} {what} ({between})"
     yield "flagged", f"{n_flagged:,} rows whose {what[:-1]} is more likely wrong than right"
     counts = sorted(report.by_class.items(), key=lambda pair: -pair[1].n_flagged)
     for i, (label, count) in enumerate(counts[:_MOST_CLASSES]):
@@ -245,7 +256,7 @@ def _lines(report: SuspectReport, rows: _Rows, asked: Search) -> Iterator[tuple[
 def _table(report: SuspectReport, rows: _Rows, listed: list[int]) -> Iterator[tuple[str, str]]:
     """The list of suspects, with a heading line."""
     by_line = rows.table is not None and rows.table.unit == "line"
-    cells = [("line" if by_line else "row", "given", "suggested", "right with probability")]
+    cells: list[tuple[str, ...]] = [("line" if by_line else "row", "given", "suggested", "right with probability")]
     for row in listed:
         entry = _entry(report, rows, row)
         shown = [

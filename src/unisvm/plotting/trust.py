@@ -125,7 +125,8 @@ class TrustDisplay:
         Parameters
         ----------
         report : object
-            With attributes ``scores`` and ``flagged``.
+            With attributes ``scores`` and ``flagged``, as `unisvm.suspects` returns it; rows without a score are left
+            out.
         wrong, bins
             As in `TrustDisplay`.
         ax : matplotlib.axes.Axes, optional
@@ -137,7 +138,11 @@ class TrustDisplay:
         -------
         display : TrustDisplay
         """
-        return cls.from_scores(report.scores, report.flagged, wrong=wrong, bins=bins, ax=ax, **patch_kw)
+        known = np.isfinite(report.scores)
+        if wrong is not None:
+            wrong = _mask("wrong", wrong, len(known))[known]
+        flagged = np.asarray(report.flagged)[known]
+        return cls.from_scores(report.scores[known], flagged, wrong=wrong, bins=bins, ax=ax, **patch_kw)
 
     def plot(self, ax=None, **patch_kw: Any) -> TrustDisplay:
         """Draw the histogram.

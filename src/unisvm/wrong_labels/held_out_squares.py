@@ -1,12 +1,15 @@
 """Predictions of least squares for rows that were left out, one by one or fold by fold, at several C.
 
-With features p about their weighted mean, total weight t and λ = 1/(2 C t), the fit is w = (Σ s p pᵀ/t + λ I)⁻¹ Σ s p y/t,
+With features p about their weighted mean, total weight t and λ = 1/(2 C t), least squares is
+
+    w = (Σ s p pᵀ/t + λ I)⁻¹ Σ s p y/t
+
 and one eigendecomposition of the moments Σ s p pᵀ/t serves every C. Without row i it predicts
 
     y_i − (y_i − f_i) / (1 − s_i h_i/t),    h_i = 1 + pᵢᵀ (Σ s p pᵀ/t + λ I)⁻¹ pᵢ
 
-and without a fold it is fitted to what the moments of all folds are less those of that one. The rows are visited block by
-block: features may be in a file.
+and without a fold it is fitted to what the moments of all folds are less those of that one. The rows are visited block
+by block: features may be in a file.
 """
 
 from __future__ import annotations

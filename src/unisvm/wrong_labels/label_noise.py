@@ -5,15 +5,16 @@ For a row with decisions f_1 … f_K, which least squares makes of targets ±1,
     P(class = i) = p_i,    p = softmax(z A + b),  z_j = f_j + f_j³
     P(label = j) = Σ_i p_i T_ij
 
-where T_ij is how often rows of class i have the label j, wherever they are. Where classes overlap, p is in between; where a
-class is out of the question, its label still occurs at the rates T: that tells wrong labels from overlap. (Least squares
-estimates f = 2 P − 1, whose log-odds are 2 artanh f = 2 (f + f³/3 + …).) A label j is wrong with the probability
+where T_ij is how often rows of class i have the label j, wherever they are. Where classes overlap, p is in between;
+where a class is out of the question, its label still occurs at the rates T: that tells wrong labels from overlap.
+(Least squares estimates f = 2 P − 1, whose log-odds are 2 artanh f = 2 (f + f³/3 + …).) A label j is wrong with the
+probability
 
     1 − p_j T_jj / P(label = j).
 
-The parameters are those of the largest penalised likelihood. With s_ij the log-odds of the label j against the right one,
-T_ij = exp(s_ij) / (1 + Σ_l exp(s_il)): the s_ij are one number, unless the labels clearly ask for one number for each label,
-or for each pair of a class and a label.
+The parameters are those of the largest penalised likelihood. With s_ij the log-odds of the label j against the right
+one, T_ij = exp(s_ij) / (1 + Σ_l exp(s_il)): the s_ij are one number, unless the labels clearly ask for one number for
+each label, or for each pair of a class and a label.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ from unisvm.wrong_labels.profile_interval import profile_ends
 
 # With more classes, A is a number in place of a matrix: 30² coefficients take as long as the predictions of 5,000 rows.
 _MOST_CLASSES = 30
-# Penalties (ridge/2)‖A − ā I‖² of a matrix about its mean diagonal, and ½ Σ (s − mean)². Beside rates for each pair, a free
-# matrix would explain wrong labels as overlap.
+# Penalties (ridge/2)‖A − ā I‖² of a matrix about its mean diagonal ā, and ½ Σ (s − mean)². Beside rates for each pair,
+# a free matrix would explain wrong labels as overlap.
 _RIDGE, _RIDGE_BESIDE_PAIRS = 1.0, 30.0
-# Where classes are far apart, labels that are wrong everywhere and a softmax that is never sure fit equally well. So much of
-# log a, for the mean diagonal a of A between two bounds, is added to the log-likelihood, so that wrong labels are the
-# answer: six of 300 in four Gaussian clusters were missed with half of it, and found with it.
+# Where classes are far apart, labels that are wrong everywhere and a softmax that is never sure fit equally well. So
+# much of log ā, between two bounds, is added to the log-likelihood, so that wrong labels are the answer: six of 300 in
+# four Gaussian clusters were missed with half of it, and found with it.
 _TO_STEEP, _FLAT, _STEEP = 2.0, 0.1, 50.0
-# What the log-likelihood must gain by a rate for each label, a number and one more for each class beyond two, and by one
-# for each pair of a class and a label, a share of their number, or, where few labels are wrong, a number and one half of
-# theirs. Where wrong labels were drawn evenly it gained less on the
-# sets of benchmarks/suspects.py, and more where they were those of the next class.
+# What the log-likelihood must gain by a rate for each label, a number and one more for each class beyond two, and by
+# one for each pair of a class and a label, a share of their number, or, where few labels are wrong, a number and one
+# half of theirs. Where wrong labels were drawn evenly it gained less on the sets of benchmarks/suspects.py, and more
+# where they were those of the next class.
 _WORTH_OWN_RATES, _WORTH_PAIRS, _WORTH_FEW_PAIRS = 4.0, 0.55, 8.0
 # total rates that the search for the largest likelihood starts at: from one alone, it ended elsewhere on a9a with 30 %
 _STARTS = (0.02, 0.3)
@@ -88,7 +89,7 @@ class LabelNoise:
 
 
 class FittedNoise(NamedTuple):
-    """Probabilities by the parameters of the largest likelihood, and by the lowest and the highest rates beside them."""
+    """Probabilities by the parameters of the largest likelihood, and by the lowest and highest rates beside them."""
 
     best: LabelNoise
     low: LabelNoise

@@ -1,7 +1,7 @@
 """Predictions for rows that were left out, by the mean of least squares with the kernels that suit the rows.
 
-Every kernel and gamma is judged by its held-out errors, first on few rows with few landmarks; those that are left predict
-all rows. Columns come twice, scaled as asked and as ranks: ranks suit columns with long tails.
+Every kernel and gamma is judged by its held-out errors, first on few rows with few landmarks; those that are left
+predict all rows. Columns come twice, scaled as asked and as ranks: ranks suit columns with long tails.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from unisvm.rows import MemoryRows
 from unisvm.rows.mapped import StoredRows
 from unisvm.wrong_labels.held_out_squares import HeldOutSquares
 
-# Rounds in which kernels are judged: on at most so many rows, with at most so many landmarks; and so many kernels are left.
+# Rounds in which kernels are judged: on at most so many rows, with at most so many landmarks; so many kernels are left.
 _ROUNDS = ((1500, 250, 6), (5000, 800, 4))
 # values of C that are compared, for rows of weight 1 and a kernel with k(x, x) = 1
 _CS = np.geomspace(1e-3, 1e3, 19)
 # most numbers in the predictions of some columns at all C
 _MAX_PREDICTIONS = 2**23
-# Residuals below this share of the typical one say no more of the spread. And rounds in which wild targets are replaced by their prediction, and robust deviations from it that make them wild
+# residuals below this share of the typical one say no more of the spread
 _LEAST_SIZE = 0.05
+# rounds in which wild targets are replaced by their prediction, and robust deviations from it that make them wild
 _TAMING_ROUNDS, _DEVIATIONS, _TO_DEVIATION = 4, 3.0, 1.4826
 
 
@@ -120,7 +121,7 @@ def held_out_predictions(
             left = [each.candidate for each in judged]
     for each in judged:
         report.say(f"{each.candidate.name}: held-out error {each.error:.4g} with C = {each.C:.3g}")
-    predictions, log_spread = 0.0, 0.0
+    predictions, log_spread = np.zeros(1), np.zeros(1)
     for each in judged:
         if subset is not None:
             with report.stage("predictions", each.candidate.name):
@@ -129,7 +130,7 @@ def held_out_predictions(
         log_spread = log_spread + each.log_spread / len(judged)
     targets = whole_rows(job)[0].targets
     kernels = [each.candidate.name for each in judged]
-    return HeldOut(present, np.asarray(predictions), np.exp(log_spread), targets, kernels)
+    return HeldOut(present, predictions, np.exp(log_spread), targets, kernels)
 
 
 def _ranked(job: SearchJob) -> SearchJob | None:

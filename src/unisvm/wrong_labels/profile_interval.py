@@ -7,8 +7,8 @@ from collections.abc import Callable
 from scipy.optimize import brentq
 from scipy.stats import chi2
 
-# How much more of the log-likelihood than by its theory the ends of an interval may lose, since the form of a noise model
-# is not exact: with 4 the interval of 95 % held the number of flipped labels in 94 % of 70 cases on the sets of
+# How much more of the log-likelihood than by its theory the ends of an interval may lose, since the form of a noise
+# model is not exact: with 4 the interval of 95 % held the number of flipped labels in 94 % of 70 cases on the sets of
 # benchmarks/suspects.py, with 1 in three quarters.
 _MISFIT = 4.0
 _TOL = 0.02
@@ -30,4 +30,5 @@ def profile_ends(loss: Callable[[float], float], least: float, most: float, conf
     def beyond(value: float) -> float:
         return loss(value) - allowed
 
-    return tuple(float(brentq(beyond, 0.0, end, xtol=_TOL)) if beyond(end) > 0 else end for end in (least, most))  # type: ignore[return-value]
+    low, high = (float(brentq(beyond, 0.0, end, xtol=_TOL)) if beyond(end) > 0 else end for end in (least, most))
+    return low, high

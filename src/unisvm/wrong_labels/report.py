@@ -10,6 +10,7 @@ import numpy as np
 from unisvm._checks import one_of
 from unisvm.io.files import is_path
 from unisvm.losses.base import CLASSIFICATION
+from unisvm.plotting import TrustDisplay
 from unisvm.rows.mapped import StoredRows
 
 #: ways to repair what was given
@@ -45,15 +46,16 @@ class SuspectReport:
     suggested : ndarray of shape (n_samples,)
         The label or target that the other rows speak for.
     probability : ndarray of shape (n_samples,)
-        Probability of the label that a row has, by the other rows, wrong labels and all; of a target, that a right one is
-        at least as far from its prediction.
+        Probability of the label that a row has, by the other rows, wrong labels and all; of a target, that a right one
+        is at least as far from its prediction.
     margin : ndarray of shape (n_samples,)
-        How far the decision of the label is ahead of the best other one; of a target, its distance from the prediction, in
-        units of what is usual around there, with a minus sign. Both are of fits that did not see the row.
+        How far the decision of the label is ahead of the best other one; of a target, its distance from the prediction,
+        in units of what is usual around there, with a minus sign. Both are of fits that did not see the row.
     n_wrong : int
         Estimate of how many labels or targets are wrong.
     n_wrong_interval : (int, int)
-        It holds their number with the confidence that was asked for, if wrong labels are spread over the rows of a class.
+        It holds their number with the confidence that was asked for, if wrong labels are spread over the rows of a
+        class.
     by_class : dict
         A `ClassCount` for each label; empty for real targets.
     confidence : float
@@ -92,8 +94,8 @@ class SuspectReport:
         Returns
         -------
         table : pandas.DataFrame
-            With the columns "given", "suggested", "score", "probability", "margin" and "flagged"; its index is that of X
-            if X has one.
+            With the columns "given", "suggested", "score", "probability", "margin" and "flagged"; its index is that of
+            X if X has one.
         """
         try:
             import pandas as pd
@@ -124,8 +126,6 @@ class SuspectReport:
         -------
         display : TrustDisplay
         """
-        from unisvm.plotting import TrustDisplay
-
         return TrustDisplay.from_report(self, ax=ax, **hist_kw)
 
     def repair(self, how: str = "relabel") -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -36,128 +37,117 @@ _GROUP_FOLDS = 10
 _LEAST_ROWS_OF_A_LABEL = 10
 # fewer rows tell nothing of each other
 _FEWEST_ROWS = 10
+_PARAMETERS = {"kernel", "gammas", "degree", "coef0", "kernel_params", "rank", "rank_tol", "landmarks", "indefinite"}
+_PARAMETERS |= {"memory_limit", "scratch_dir", "n_jobs", "verbose", "random_state"}
 
 
 def suspects(
-    X,
-    y=None,
-    *,
-    task=None,
-    sample_weight=None,
-    groups=None,
-    cv=None,
-    kernel="auto",
-    gammas=None,
-    scale="auto",
-    rank=1000,
-    confidence=0.95,
-    memory_limit=None,
-    scratch_dir=None,
-    n_jobs=None,
-    verbose=0,
-    random_state=None,
+    X, y=None, *, task=None, sample_weight=None, groups=None, cv=None, scale="auto", confidence=0.95, **params
 ) -> SuspectReport:
     """Report of the rows whose label or target is contradicted by the other rows.
 
-    Each row is predicted by fits that did not see it: least squares with the kernels that suit the rows best, whose
-    predictions with each row left out come with one eigendecomposition. A model of the noise then tells labels that are
-    wrong from those of classes that overlap, and targets that are wrong from those that vary.
+    Each row is predicted by fits that did not see it: least squares with the kernels that suit the rows best. A model
+    of the noise then tells wrong labels from those of classes that overlap, and wrong targets from those that vary.
 
     Parameters
     ----------
     X : DataFrame, Table, array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
-        Columns of a table may be numbers or text, with missing entries. A path is that of a .npy, Parquet or LIBSVM file.
+        Columns of tables may be text, with missing entries. A path is that of a .npy, Parquet or LIBSVM file.
     y : array-like of shape (n_samples,), path of a .npy file, or name of a column, optional
-        Labels of any type, or real targets. It may be left out for a file of LIBSVM, and for a table with a column named
+        Labels of any type, or real targets. A LIBSVM file has them; of a table, None is the column that is named
         target, label, class or y.
     task : {"classification", "regression"}, optional
-        Told from y if not given: text, truth values, and whole numbers that occur ten times on average are labels; floats
-        are only if they are at most 20 whole numbers.
+        Told from y if not given. Text, truth values, and integers that occur ten times on average are labels, and so
+        are floats that are at most 20 whole numbers.
     sample_weight : array-like of shape (n_samples,), path of a .npy file, or name of a column, optional
         A row of weight 0 is left out, and has no score.
     groups : array-like of shape (n_samples,), optional
-        Rows of a group are left out together, such as those of a patient, or copies of a row: copies would confirm each
-        other's labels.
+        Rows of a group are left out together: copies of a row would confirm each other's labels.
     cv : int, splitter, iterable or None, default=None
-        None leaves out one row after the other; groups are left out in ten folds. An integer stands for so many folds at
-        random. Of splits, each row must be left out by exactly one.
-    kernel : str, Kernel, callable or a sequence of them, default="auto"
-        As in `UniSVMClassifierCV`. With "auto", the columns are also tried as ranks, which suit long tails.
-    gammas : int, array-like, str or None, default=None
-        As in `UniSVMClassifierCV`.
+        None leaves out one row after the other, and groups in ten folds. An integer is a number of random folds.
     scale : {"auto", "standard", "minmax"} or None, default="auto"
-        How columns of numbers are scaled. "auto" is "minmax" for sparse rows, whose zeros stay zeros, and else "standard".
-    rank : int or None, default=1000
-        Most landmarks, as in `UniSVMClassifier`.
+        Of columns of numbers: "auto" is "minmax" for sparse rows, whose zeros stay zeros, and else "standard".
     confidence : float, default=0.95
         Of the interval of the number of wrong labels.
-    memory_limit, scratch_dir, n_jobs, verbose, random_state
-        As in `UniSVMClassifier`.
+    **params
+        ``kernel, gammas, degree, coef0, kernel_params, rank, rank_tol, landmarks, indefinite, memory_limit,
+        scratch_dir, n_jobs, verbose, random_state`` as in `UniSVMClassifierCV`.
 
     Returns
     -------
     report : SuspectReport
 
-    See Also
-    --------
-    UniSVMClassifier.trust : How much a fitted model believes the labels of some rows.
-
     Examples
     --------
     >>> import unisvm
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> y[[3, 60]] = [1, 0]
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.1, random_state=0)
+    >>> y[[3, 60]] = 1 - y[[3, 60]]
     >>> report = unisvm.suspects(X, y, random_state=0)
-    >>> report.ranking[:2].tolist(), report.suggested[[3, 60]].tolist()
-    ([60, 3], [0, 1])
+    >>> sorted(report.ranking[:2].tolist()), report.n_wrong
+    ([3, 60], 2)
     """
-    refuse_collections(X, "suspects cannot be searched for in")
-    check_number("confidence", confidence, 0, 1)
-    if scale is not None:
-        one_of("scale", scale, ("auto", *SCALES))
-    given, target = X, None
-    if is_named(X):
-        X, y, target = _split_table(X, y)
-    elif files.is_path(X):
-        X, y, sample_weight = files.open_rows(X, y, sample_weight, scratch_dir=scratch_dir)
-    y = files.open_beside("y", y)
-    if y is None:
-        raise ValueError(
-            "y is None. It may be left out only where X is a file of LIBSVM, or a table with a usual name."
-        )
-    task = _task_of(y) if task is None else one_of("task", task, TASKS)
-    if is_named(X):
-        X, scale = TableEncoder(scale="standard" if scale == "auto" else scale).fit_transform(X), None
-    if scale == "auto":
-        is_sparse = sparse.issparse(X[:1] if isinstance(X, StoredRows) else X)
-        scale = "minmax" if is_sparse else "standard"
-    parameters = {
-        "kernel": kernel,
-        "gammas": gammas,
-        "scale": scale,
-        "rank": rank,
-        "n_jobs": n_jobs,
-        "verbose": verbose,
-    }
-    parameters |= {"memory_limit": memory_limit, "scratch_dir": scratch_dir, "random_state": random_state}
-    search: BaseSearch
-    if task == CLASSIFICATION:
-        search = UniSVMClassifierCV(["least_squares"], multi_class="ovr", **parameters)
-    else:
-        search = UniSVMRegressorCV(["least_squares"], **parameters)
     with np.errstate(all="ignore"):
+        asked = _Asked.read(X, y, task, sample_weight, scale, confidence, params)
+        return asked.answer(cv, groups)
+
+
+class _Asked(NamedTuple):
+    """Rows to look at, as they were given and as numbers with their targets, and the search that judges kernels."""
+
+    given: Any
+    target: str | None
+    X: Any
+    y: Any
+    sample_weight: Any
+    search: BaseSearch
+    confidence: float
+
+    @classmethod
+    def read(cls, X, y, task, sample_weight, scale, confidence, params: dict[str, Any]) -> _Asked:
+        """What the arguments of `suspects` ask for; raises when one of them is wrong."""
+        refuse_collections(X, "suspects cannot be searched for in")
+        check_number("confidence", confidence, 0, 1)
+        if scale is not None:
+            one_of("scale", scale, ("auto", *SCALES))
+        unknown = sorted(params.keys() - _PARAMETERS)
+        if unknown:
+            raise TypeError(f"suspects has no parameter {unknown[0]!r}: it has {', '.join(sorted(_PARAMETERS))}.")
+        given, target = X, None
+        if is_named(X):
+            X, y, target = _split_table(X, y)
+        elif files.is_path(X):
+            X, y, sample_weight = files.open_rows(X, y, sample_weight, scratch_dir=params.get("scratch_dir"))
+        y = files.open_beside("y", y)
+        if y is None:
+            raise ValueError("y is None. It may be left out where X is a file of LIBSVM, which has the targets.")
+        task = _task_of(y) if task is None else one_of("task", task, TASKS)
+        if is_named(X):
+            X, scale = TableEncoder(scale="standard" if scale == "auto" else scale).fit_transform(X), None
+        if scale == "auto":
+            is_sparse = sparse.issparse(X[:1] if isinstance(X, StoredRows) else X)
+            scale = "minmax" if is_sparse else "standard"
+        search: BaseSearch
+        if task == CLASSIFICATION:
+            search = UniSVMClassifierCV(["least_squares"], scale=scale, multi_class="ovr", **params)
+        else:
+            search = UniSVMRegressorCV(["least_squares"], scale=scale, **params)
+        return cls(given, target, X, y, sample_weight, search, confidence)
+
+    def answer(self, cv: Any, groups: Any) -> SuspectReport:
+        """The report."""
+        search, rng = self.search, check_random_state(self.search.random_state)
         axes = read_axes(search)
-        rng = check_random_state(random_state)
-        job = plan(search, axes, X, y, sample_weight, {}, whole=True).seeded(rng)
+        job = plan(search, axes, self.X, self.y, self.sample_weight, {}, whole=True).seeded(rng)
         _check_job(job)
-        folds = _folds(job, cv, groups, task, rng)
-        with Report(verbose) as report:
-            with_ranks = isinstance(kernel, str) and kernel == "auto" and gammas is None
+        is_label = isinstance(search, UniSVMClassifierCV)
+        folds = _folds(job, cv, groups, is_label, rng)
+        with_ranks = isinstance(search.kernel, str) and search.kernel == "auto" and search.gammas is None
+        with Report(search.verbose) as report:
             held_out = held_out_predictions(job, axes, folds, report, with_ranks=with_ranks)
             with report.stage("noise"), blas_threads(1):
-                answer = _labels if task == CLASSIFICATION else _targets
-                return answer(job, held_out, confidence, rng, given, target)
+                found = (_labels if is_label else _targets)(job, held_out, self.confidence, rng)
+        return replace(found, X=self.given, target=self.target)
 
 
 # ------------------------------------------------------------------ what is given
@@ -172,7 +162,8 @@ def _split_table(X: Any, y: Any) -> tuple[Any, Any, str | None]:
         usual = usual_targets([str(name) for name in names])
         if len(usual) != 1:
             raise ValueError(
-                f"Say which column of X has the labels or targets, by its name as y: X has {', '.join(map(str, names))}."
+                "Say which column of X has the labels or targets, by its name as y. X has "
+                f"{', '.join(map(str, names))}."
             )
         y = usual[0]
     if y not in names:
@@ -206,7 +197,7 @@ def _check_job(job: SearchJob) -> None:
         raise ValueError("y must have one label or target for each row: call suspects for each column of y.")
 
 
-def _folds(job: SearchJob, cv: Any, groups: Any, task: str, rng: np.random.RandomState) -> np.ndarray | None:
+def _folds(job: SearchJob, cv: Any, groups: Any, is_label: bool, rng: np.random.RandomState) -> np.ndarray | None:
     """The fold of each row, from 0 on; None where one row after the other is left out."""
     n_rows = len(job.weights)
     if groups is not None:
@@ -217,10 +208,10 @@ def _folds(job: SearchJob, cv: Any, groups: Any, task: str, rng: np.random.Rando
     if groups is not None and (cv is None or is_integer(cv)):
         cv = GroupKFold(min(_GROUP_FOLDS, len(np.unique(groups))) if cv is None else cv)
     elif is_integer(cv):
-        return _random_folds(job, int(cv), task, rng)
+        return _random_folds(job, int(cv), is_label, rng)
     folds = np.full(n_rows, -1)
     times = np.zeros(n_rows, dtype=int)
-    splitter = check_cv(cv, job.y, classifier=task == CLASSIFICATION)
+    splitter = check_cv(cv, job.y, classifier=is_label)
     for k, (_, test) in enumerate(splitter.split(np.zeros((n_rows, 1)), job.y, groups)):
         folds[test] = k
         times += np.bincount(np.arange(n_rows)[test], minlength=n_rows)
@@ -232,13 +223,13 @@ def _folds(job: SearchJob, cv: Any, groups: Any, task: str, rng: np.random.Rando
     return folds
 
 
-def _random_folds(job: SearchJob, n_folds: int, task: str, rng: np.random.RandomState) -> np.ndarray:
+def _random_folds(job: SearchJob, n_folds: int, is_label: bool, rng: np.random.RandomState) -> np.ndarray:
     """So many folds at random, with about as many rows of each label."""
     n_rows = len(job.weights)
     if not 2 <= n_folds <= n_rows:
         raise ValueError(f"cv must be at least 2 and at most the number of rows, {n_rows}; got {n_folds}.")
     order = rng.permutation(n_rows)
-    if task == CLASSIFICATION:
+    if is_label:
         _, codes = np.unique(job.y, return_inverse=True)
         order = order[np.argsort(codes[order], kind="stable")]
     folds = np.empty(n_rows, dtype=np.intp)
@@ -249,9 +240,7 @@ def _random_folds(job: SearchJob, n_folds: int, task: str, rng: np.random.Random
 # ------------------------------------------------------------------ answers
 
 
-def _labels(
-    job: SearchJob, held_out: HeldOut, confidence: float, rng: np.random.RandomState, given: Any, target: str | None
-) -> SuspectReport:
+def _labels(job: SearchJob, held_out: HeldOut, confidence: float, rng: np.random.RandomState) -> SuspectReport:
     """Report of labels."""
     present, labels = held_out.row_indices, np.asarray(job.target_attributes["classes_"])
     codes = np.searchsorted(labels, job.y[present])
@@ -279,14 +268,10 @@ def _labels(
         of_class,
         confidence,
         held_out.kernels,
-        given,
-        target,
     )
 
 
-def _targets(
-    job: SearchJob, held_out: HeldOut, confidence: float, rng: np.random.RandomState, given: Any, target: str | None
-) -> SuspectReport:
+def _targets(job: SearchJob, held_out: HeldOut, confidence: float, rng: np.random.RandomState) -> SuspectReport:
     """Report of real targets."""
     present, y = held_out.row_indices, np.asarray(job.y, dtype=np.float64).reshape(len(job.y))
     centre, unit = (float(job.target_attributes[name][0]) for name in ("target_centre_", "target_scale_"))
@@ -312,8 +297,6 @@ def _targets(
         {},
         confidence,
         held_out.kernels,
-        given,
-        target,
     )
 
 

@@ -5,8 +5,8 @@ For a row with the held-out prediction f, the spread σ of residuals around ther
     p(y) = (1 − ε) t_ν((y − f)/(τ σ)) / (τ σ) + ε / range
 
 where t_ν is the density of Student's distribution, whose tails are as heavy as the residuals ask for; wrong targets lie
-anywhere in the range of all targets. A target is wrong with the probability (ε / range) / p(y). ε, ν and τ are those of the
-largest likelihood.
+anywhere in the range of all targets. A target is wrong with the probability (ε / range) / p(y). ε, ν and τ are those of
+the largest likelihood.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class TargetNoise(NamedTuple):
 
 
 class FittedNoise(NamedTuple):
-    """The noise of the largest likelihood, and that with the lowest and the highest share of wrong targets beside it."""
+    """The noise of the largest likelihood, and that with the lowest and highest share of wrong targets beside it."""
 
     best: TargetNoise
     low: TargetNoise
