@@ -140,7 +140,7 @@ class TrustDisplay:
         """
         known = np.isfinite(report.scores)
         if wrong is not None:
-            wrong = _mask("wrong", wrong, len(known))[known]
+            wrong = np.asarray(_mask("wrong", wrong, len(known)))[known]
         flagged = np.asarray(report.flagged)[known]
         return cls.from_scores(report.scores[known], flagged, wrong=wrong, bins=bins, ax=ax, **patch_kw)
 

@@ -40,7 +40,7 @@ _RIDGE, _RIDGE_BESIDE_PAIRS = 1.0, 30.0
 _TO_STEEP, _FLAT, _STEEP = 2.0, 0.1, 50.0
 # What the log-likelihood must gain by a rate for each label, a number and one more for each class beyond two, and by
 # one for each pair of a class and a label, a share of their number, or, where few labels are wrong, a number and one
-# half of theirs. Where wrong labels were drawn evenly it gained less on the sets of benchmarks/suspects.py, and more
+# half of theirs. Where wrong labels were drawn evenly it gained less on the sets of benchmarks/wrong_labels.py, and more
 # where they were those of the next class.
 _WORTH_OWN_RATES, _WORTH_PAIRS, _WORTH_FEW_PAIRS = 4.0, 0.55, 8.0
 # total rates that the search for the largest likelihood starts at: from one alone, it ended elsewhere on a9a with 30 %

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 # How much more of the log-likelihood than by its theory the ends of an interval may lose, since the form of a noise
 # model is not exact: with 4 the interval of 95 % held the number of flipped labels in 94 % of 70 cases on the sets of
-# benchmarks/suspects.py, with 1 in three quarters.
+# benchmarks/wrong_labels.py, with 1 in three quarters.
 _MISFIT = 4.0
 _TOL = 0.02
 
