@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky
+from scipy.linalg.lapack import dtrtri
 
 from unisvm.class_pairs import class_scores
 from unisvm.kernel_expansion import KernelExpansion
 from unisvm.model_selection.folds import Splits
+from unisvm.parallel import single_thread_if_small
 
 
 class SplitFunctions(NamedTuple):
@@ -74,6 +76,10 @@ class SplitFunctions(NamedTuple):
 def _residuals(matrix: np.ndarray) -> np.ndarray:
     """1/(k(B, B)⁻¹)_xx for each landmark x: what the others leave out of k(x, x)."""
     # a little more on the diagonal than rounding can take from it
-    among = matrix + len(matrix) * np.finfo(np.float64).eps * matrix.diagonal().max() * np.eye(len(matrix))
-    inverse = solve_triangular(cholesky(among, lower=True), np.eye(len(matrix)), lower=True)
-    return 1 / (inverse * inverse).sum(axis=0)
+    inverse = matrix.copy()
+    inverse[np.diag_indices_from(inverse)] += len(matrix) * np.finfo(np.float64).eps * matrix.diagonal().max()
+    with single_thread_if_small(len(matrix) ** 3):
+        # the transpose is the same matrix in the order of LAPACK, which needs no copy then
+        inverse, _ = dtrtri(cholesky(inverse.T, lower=True, overwrite_a=True), lower=1, overwrite_c=1)
+    inverse *= inverse
+    return 1 / inverse.sum(axis=0)
