@@ -27,7 +27,7 @@ from unisvm.rows.mapped import StoredRows
 from unisvm.wrong_labels.held_out_squares import HeldOutSquares
 
 # Rounds in which kernels are judged: on at most so many rows, with at most so many landmarks; so many kernels are left.
-_ROUNDS = ((1500, 250, 6), (5000, 800, 4))
+_ROUNDS = ((1500, 250, 6), (5000, 1000, 4))
 # values of C that are compared, for rows of weight 1 and a kernel with k(x, x) = 1
 _CS = np.geomspace(1e-3, 1e3, 19)
 # most numbers in the predictions of some columns at all C
