@@ -1,4 +1,4 @@
-"""The commands of the page on the command line run."""
+"""The commands of the pages run."""
 
 import re
 import shlex
@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"<!-- run: (.*?) -->\n```sh\n(.*?)```", PAGE, flags=re.DOTALL)
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = (DOCS / "command_line.md").read_text(encoding="utf-8")
+PAGES = "".join(path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md")))
+EXAMPLES = re.findall(r"<!-- run: (.*?) -->\n```sh\n(.*?)```", PAGES, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize(("files", "commands"), EXAMPLES, ids=[files for files, _ in EXAMPLES])
@@ -32,7 +34,7 @@ def test_the_summary_is_that_of_the_page(unisvm, people):
 
 
 def test_every_option_of_the_page_is_one(unisvm):
-    helps = [unisvm(command, "--help").out for command in ("train", "predict", "cv", "losses", "convert")]
+    helps = [unisvm(command, "--help").out for command in ("train", "predict", "cv", "suspects", "losses", "convert")]
     known = {option for text in helps for option in re.findall(r"--[a-zA-Z-]+", text)}
     named = set(re.findall(r"`(--[a-z-]+)", PAGE)) - {"--help", "--install-completion"}
     assert named
