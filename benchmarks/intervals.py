@@ -14,6 +14,7 @@ time that the intervals take. MAPIE and LightGBM are needed for their own rows.
 from __future__ import annotations
 
 import argparse
+import logging
 import warnings
 from collections.abc import Callable
 from time import perf_counter
@@ -116,6 +117,8 @@ def main() -> None:
     parser.add_argument("--share", action="store_true")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    # MAPIE logs to the root, and switches it on for all
+    logging.disable(logging.INFO)
     if options.share:
         print("| set | search, s | intervals, s | share, % |\n|---|---|---|---|")
         for name in options.sets:

@@ -24,6 +24,8 @@ _ROUNDING = 1e-9
 # Widths are at least this share of the median distance of the residuals from their median: a row that the fits are sure
 # of cannot decide the scores of all. (0.05 and 0.2 change the interval scores of docs/intervals.md by 0.2 %.)
 _LEAST_WIDTH = 0.1
+#: names of the quantiles' functions in a state, as those of a fitted estimator
+OF_EXPANSION = ("kernel_", "landmark_vectors_", "dual_coef_", "intercept_")
 
 
 class Residuals(NamedTuple):
@@ -168,7 +170,7 @@ class PredictionIntervals:
         state: dict[str, Any] = {"centre": self.centre, "scores": self.scores, "weights": self.weights}
         if self.widths is not None:
             state |= {"varies": self.widths.varies, "least_width": self.widths.least}
-            state |= zip(_OF_EXPANSION, self.widths.quantiles, strict=True)
+            state |= zip(OF_EXPANSION, self.widths.quantiles, strict=True)
         return state
 
     @classmethod
@@ -180,13 +182,9 @@ class PredictionIntervals:
         )
         intervals.widths = None
         if "varies" in state:
-            quantiles = KernelExpansion(*(state[name] for name in _OF_EXPANSION))
+            quantiles = KernelExpansion(*(state[name] for name in OF_EXPANSION))
             intervals.widths = Widths(quantiles, state["varies"], state["centre"], state["least_width"])
         return intervals
-
-
-#: names of the quantiles' functions in a state, as those of a fitted estimator
-_OF_EXPANSION = ("kernel_", "landmark_vectors_", "dual_coef_", "intercept_")
 
 
 def interval_scores(residuals: np.ndarray, ends: np.ndarray, weights: np.ndarray, coverage: float) -> np.ndarray:
