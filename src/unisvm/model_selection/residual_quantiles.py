@@ -64,7 +64,7 @@ def fit_intervals(
         splits = job.splits if known[job.weights > 0].all() else _splits_of(rows)
         targets = np.where(known[:, None], residuals, 0.0)
         job = job._replace(y=targets, weights=np.where(known, job.weights, 0), splits=splits, score_params={})
-        quantiles, values = _fit_quantiles(job, choice, report)
+        quantiles, values = _fit_quantiles(job, choice, report.within("intervals"))
     widths = Widths(quantiles, np.ones(len(ratio), dtype=bool), left_out.centre, left_out.least_width)
     of_rows = widths.of_quantiles(values[rows])
     widths = widths._replace(varies=_score(left_out, of_rows) < _score(left_out, np.ones_like(of_rows)))
