@@ -195,6 +195,20 @@ def test_ratio_of_residuals_against_separate_fits():
     np.testing.assert_allclose(ratio, expected, rtol=1e-3)
 
 
+def test_ratio_does_not_depend_on_units_and_passes_over_many_columns():
+    X, y = simulated(300, even)
+    rng = np.random.default_rng(1)
+    X, y = np.concatenate([X, rng.normal(size=(300, 60))], axis=1), y + rng.normal(size=300)
+    ratios = []
+    for rows in (X, 1e9 * X, sparse.csr_array(np.pad(X, ((0, 0), (0, 2000))))):
+        model = search(kernel="linear", gammas=None)
+        job = plan(model, read_axes(model), rows, y, None, {}).seeded(np.random.RandomState(0))
+        ratios.append(residual_ratio(job, KernelChoice("linear", "scale"), np.zeros((300, 1))).item())
+    assert ratios[0] < 0.99
+    assert ratios[1] == pytest.approx(ratios[0], rel=1e-6)
+    assert ratios[2] == 1.0
+
+
 def test_ratio_is_one_where_splits_are_no_partition():
     X, y = simulated(200, even)
     for cv in (ShuffleSplit(3, random_state=0), TimeSeriesSplit(3), KFold(2)):

@@ -20,9 +20,11 @@ from unisvm.nystrom.column_map import dense
 
 # With more rows the residuals of five folds cover as the fit's own do (docs/intervals.md), and H takes longer.
 _MOST_ROWS = 3000
+# of more columns than that, as of a linear kernel, the matrix would take longer than the search
+_MOST_COLUMNS = 1000
 # more folds leave out too little to matter
 _MOST_SPLITS = 20
-# values of C of least squares that are compared
+# values of C of least squares that are compared, for features whose squared length is 1 on average
 _CS = np.geomspace(0.01, 1000, 6)
 # Targets further than so many robust deviations from their prediction are brought there, and of the errors the largest
 # 5 % count as the next: a few of them must not decide.
@@ -32,8 +34,8 @@ _DEVIATIONS, _TO_DEVIATION, _USUAL = 3.0, 1.4826, 0.95
 def residual_ratio(job: SearchJob, choice: KernelChoice, decision: np.ndarray) -> np.ndarray:
     """Residuals of a fit to all rows on rows that it did not see, as a share of those that are held out, by target.
 
-    From √((k − 1)/k), for errors that fall with the root of the number of rows, to 1. It is 1 for many rows, and where
-    the splits are no partition of the rows into 3 to 20 parts.
+    From √((k − 1)/k), for errors that fall with the root of the number of rows, to 1. It is 1 for many rows, for more
+    than a thousand columns of a linear kernel, and where the splits are no partition of the rows into 3 to 20 parts.
 
     Parameters
     ----------
@@ -64,16 +66,22 @@ def residual_ratio(job: SearchJob, choice: KernelChoice, decision: np.ndarray) -
 
 
 def _held_out_errors(job: SearchJob, choice: KernelChoice, fold_of: np.ndarray) -> np.ndarray:
-    """Mean errors of fits without one fold and of fits without two, of shape (2, n_targets), at the best C."""
+    """Mean errors of fits without one fold and of fits without two, of shape (2, n_targets), at the best C.
+
+    They are 1 where there are too many columns.
+    """
     settings = job.few_landmarks().settings(choice)
     rows, _ = whole_rows(job)
     basis = engine.choose_basis(rows, settings, check_random_state(job.template.random_state))
+    if basis.feature_map.rank > _MOST_COLUMNS:
+        return np.ones((2, rows.targets.shape[1]))
     features = dense(basis.feature_map.build(rows))
     P = basis.feature_map.whitener(features.dtype)(features).astype(np.float64)
     y = rows.targets.astype(np.float64)
     weights = rows.take_weights(np.arange(len(y))).astype(np.float64)
     if settings.fit_intercept:
         P, y = (each - np.average(each, axis=0, weights=weights) for each in (P, y))
+    P /= max(np.sqrt(np.mean(np.einsum("ij,ij->i", P, P))), np.finfo(float).tiny)
     root = np.sqrt(weights)[:, None]
     values, vectors = np.linalg.eigh((root * P).T @ (root * P))
     Q, values = root * (P @ vectors), np.maximum(values, 0)
