@@ -22,7 +22,7 @@ from unisvm.robust_scale import weighted_medians
 # ranks that rounding puts above a whole number are that number
 _ROUNDING = 1e-9
 # Widths are at least this share of the median distance of the residuals from their median: a row that the fits are sure
-# of cannot decide the scores of all. (0.05 and 0.2 change the interval score of abalone and concrete by 0.01 % or less.)
+# of cannot decide the scores of all. (0.05 and 0.2 change the interval score of abalone by 0.01 %.)
 _LEAST_WIDTH = 0.1
 #: names of the quantiles' functions in a state, as those of a fitted estimator
 OF_EXPANSION = ("kernel_", "landmark_vectors_", "dual_coef_", "intercept_")
