@@ -14,6 +14,10 @@ from unisvm.tables import TableEncoder
 X, CLASSES = make_blobs(90, n_features=3, centers=3, cluster_std=2.5, random_state=0)
 X = np.round(X, 2)
 WAVE = np.sin(X[:, 0]) + 0.3 * X[:, 1]
+# of more rows, so that the widths of intervals vary with them
+LONG_X = np.tile(X, (3, 1)) + np.repeat([[0.0], [0.01], [0.02]], 90, axis=0)
+LONG_WAVES = np.sin(LONG_X[:, :2]) + np.random.RandomState(0).normal(size=(270, 2)) * [[0.01, 0.1]]
+LONG_WAVES[LONG_X[:, 2] > 0, 0] *= 10
 TARGETS = {
     "two classes": (CLASSES > 0).astype(int),
     "three classes": np.array(["ant", "bee", "zebu"])[CLASSES],
@@ -64,6 +68,7 @@ def cases():
         "isotonic": (UniSVMClassifierCV(few_losses, calibration="isotonic", scoring="roc_auc", **search), X, flag),
         "temperature": (UniSVMClassifierCV(few_losses, calibration="temperature", **search), X, letters),
         "search of reals": (UniSVMRegressorCV(**search), X, WAVE),
+        "intervals": (UniSVMRegressorCV(["huber"], **(search | {"rank": 40})), LONG_X, LONG_WAVES),
         "selection": (SparseUniSVMClassifier(random_state=0, n_alphas=4, width=0.01), X, letters),
         "selection of reals": (SparseUniSVMRegressor(random_state=0, n_alphas=4, width=0.01), X, WAVE),
         "table": (make_pipeline(TableEncoder(), plain("three classes")), gaps, letters),
@@ -128,6 +133,8 @@ def answers(model, rows, y):
     for name in ("decision_function", "predict_proba"):
         if hasattr(model, name):
             said[name] = getattr(model, name)(rows)
+    if hasattr(model, "predict_interval"):
+        said["predict_interval"] = model.predict_interval(rows, 0.8)
     if hasattr(model, "trust"):
         said["trust"] = model.trust(rows, y)
     said["score"] = model.score(rows, y)

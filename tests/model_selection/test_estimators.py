@@ -47,7 +47,7 @@ def split_scores(model):
     ("cls", "own", "scoring"),
     [
         (UniSVMClassifierCV, {"calibration": "sigmoid", "drop_suspects": True}, None),
-        (UniSVMRegressorCV, {}, "neg_median_absolute_error"),
+        (UniSVMRegressorCV, {"intervals": "auto"}, "neg_median_absolute_error"),
     ],
 )
 def test_parameters(cls, own, scoring):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +14,15 @@ from unisvm.distributed.tasks import Opaque, send, task
 
 
 def map_predictions(
-    estimator: Any, method: str, X, y=None, *, dtype: np.dtype | None = None, n_columns: int | None = None, out=None
+    estimator: Any,
+    method: str,
+    X,
+    y=None,
+    *,
+    dtype: np.dtype | None = None,
+    n_columns: int | tuple[int, ...] | None = None,
+    out=None,
+    arguments: dict[str, Any] | None = None,
 ):
     """Dask array of the results of an estimator's method for each block of X.
 
@@ -21,8 +30,10 @@ def map_predictions(
     ----------
     dtype : dtype, optional
         That of the result; the precision of decisions on X when None.
-    n_columns : int, optional
-        The result has so many columns; one number a row when None.
+    n_columns : int or tuple of int, optional
+        The result has so many columns, or the axes of these lengths after the first; one number a row when None.
+    arguments : dict, optional
+        Of the method, beside the rows.
     """
     import dask.array as da
     from dask.highlevelgraph import HighLevelGraph
@@ -42,9 +53,10 @@ def map_predictions(
     if dtype is None:
         dtype = np.result_type(_precision(X), estimator.dual_coef_.dtype)
     model = send(estimator)
-    width = () if n_columns is None else (n_columns,)
+    width = () if n_columns is None else n_columns if isinstance(n_columns, tuple) else (n_columns,)
     empty = np.empty((0, *width), dtype)
-    results = [task(_apply, model, method, empty, row, *other) for row, other in zip(rows, others, strict=True)]
+    apply = partial(_apply, arguments or {})
+    results = [task(apply, model, method, empty, row, *other) for row, other in zip(rows, others, strict=True)]
     # not by concatenation, which leaves out blocks without rows: the results have the blocks of X
     name = f"{method}-{uuid4().hex}"
     layer: dict[Any, Any] = {(name, i, *(0 for _ in width)): result.key for i, result in enumerate(results)}
@@ -70,7 +82,7 @@ def _precision(X) -> np.dtype:
     return np.dtype(np.float32 if of_columns == {np.dtype(np.float32)} else np.float64)
 
 
-def _apply(model: Opaque, method: str, empty: np.ndarray, X, *others) -> np.ndarray:
+def _apply(arguments: dict[str, Any], model: Opaque, method: str, empty: np.ndarray, X, *others) -> np.ndarray:
     if X.shape[0] == 0:
         return empty
-    return getattr(model.content, method)(X, *others).astype(empty.dtype, copy=False)
+    return getattr(model.content, method)(X, *others, **arguments).astype(empty.dtype, copy=False)

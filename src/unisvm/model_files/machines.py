@@ -85,7 +85,7 @@ def check_classes(fields: Fields, fewest: int = 2) -> int:
 # ------------------------------------------------------------------ kernel machines
 
 
-def _check_expansion(fields: Fields, n_features: int) -> tuple[int, int]:
+def check_expansion(fields: Fields, n_features: int) -> tuple[int, int]:
     """Numbers of columns and of landmarks of functions that can be evaluated on rows of so many features."""
     coefficients = fields.array("dual_coef_", (None, None))
     n_columns, n_points = coefficients.shape
@@ -135,7 +135,7 @@ def check_history(fields: Fields, names: tuple[str, ...] = ()) -> None:
 
 
 def _classifier_of(fields: Fields) -> UniSVMClassifier:
-    n_columns, n_points = _check_expansion(fields, check_features(fields))
+    n_columns, n_points = check_expansion(fields, check_features(fields))
     multilabel = fields.flag("_multilabel")
     n_classes, pairs = check_classes(fields, 1 if multilabel else 2), fields.take("_pairs")
     if pairs is not None:
@@ -152,7 +152,7 @@ def _classifier_of(fields: Fields) -> UniSVMClassifier:
 
 
 def _regressor_of(fields: Fields) -> UniSVMRegressor:
-    n_columns, n_points = _check_expansion(fields, check_features(fields))
+    n_columns, n_points = check_expansion(fields, check_features(fields))
     fields.array("target_centre_", (n_columns,))
     if not (fields.array("target_scale_", (n_columns,)) > 0).all():
         raise fields.refuse("target_scale_", "positive")
@@ -163,7 +163,7 @@ def _regressor_of(fields: Fields) -> UniSVMRegressor:
 
 
 def _comparator_of(cls: type[BaseEstimator], fields: Fields) -> BaseEstimator:
-    n_columns, n_points = _check_expansion(fields, check_features(fields))
+    n_columns, n_points = check_expansion(fields, check_features(fields))
     if n_columns != 1 or n_points == 0:
         raise fields.refuse("dual_coef_", "of one column, with landmarks")
     if is_classifier(cls()) and check_classes(fields) != 2:
@@ -176,15 +176,19 @@ def _comparator_of(cls: type[BaseEstimator], fields: Fields) -> BaseEstimator:
     return estimator_of(cls, fields)
 
 
-def state_of_machine(estimator: BaseEstimator) -> dict[str, Any]:
-    """The state of an estimator; raises for a kernel that is code of the user's."""
-    kernel = vars(estimator)["kernel_"]
+def check_kernel(kernel: Kernel) -> None:
+    """Raise for a fitted kernel that is code of the user's."""
     if not type(kernel).__module__.startswith("unisvm.kernels") or kernel.get_params(deep=False).get("function"):
         raise CannotSave(
             f"its kernel, {name_of(getattr(kernel, 'function', kernel))}, is code of yours, which model files do not "
             "hold and predictions need. Use a kernel of unisvm.kernels, or kernel='precomputed' with matrices that you "
             "compute, or save the model with skops or joblib"
         )
+
+
+def state_of_machine(estimator: BaseEstimator) -> dict[str, Any]:
+    """The state of an estimator; raises for a kernel that is code of the user's."""
+    check_kernel(vars(estimator)["kernel_"])
     return state_of(estimator)
 
 

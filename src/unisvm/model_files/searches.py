@@ -7,12 +7,21 @@ from typing import Any
 import numpy as np
 
 from unisvm.classifier import UniSVMClassifier
+from unisvm.kernels import Kernel
 from unisvm.model_files.fields import Fields
-from unisvm.model_files.machines import check_classes, check_features, estimator_of, state_of
+from unisvm.model_files.machines import (
+    check_classes,
+    check_expansion,
+    check_features,
+    check_kernel,
+    estimator_of,
+    state_of,
+)
 from unisvm.model_files.registry import FileType, NotSaved, Record
 from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV
 from unisvm.model_selection.base import BaseSearch, scorer_of
 from unisvm.model_selection.calibration import Calibration, Isotonic, Sigmoid, Temperature
+from unisvm.model_selection.intervals import OF_EXPANSION, PredictionIntervals
 from unisvm.regressor import UniSVMRegressor
 
 # attributes that tell of the grid, in which losses, kernels and scorers may be code of the user's
@@ -80,13 +89,53 @@ def _classifier_of(fields: Fields) -> BaseSearch:
 
 
 def _regressor_of(fields: Fields) -> BaseSearch:
-    if _check_search(fields) is not None:
+    best = _check_search(fields)
+    if best is not None:
         fields.of_type("best_estimator_", UniSVMRegressor)
-    if np.ndim(fields.take("oof_decision_")) == 1:
+    if is_flat := np.ndim(fields.take("oof_decision_")) == 1:
         fields.array("oof_decision_", (None,), finite=False)
     else:
         fields.array("oof_decision_", (None, None), finite=False)
+    # searches of versions without intervals have none
+    if "intervals_" in fields:
+        n_targets = len(fields.of_type("intervals_", PredictionIntervals).centre)
+        widths = fields.take("intervals_").widths
+        if best is None or n_targets != len(best.dual_coef_) or is_flat != vars(best)["_one_target"]:
+            raise fields.refuse("intervals_", "of the targets of the best estimator")
+        if widths is not None:
+            of_widths = Fields("intervals_", dict(zip(OF_EXPANSION, widths.quantiles, strict=True)))
+            check_expansion(of_widths, fields.integer("n_features_in_", 1))
     return _search_of(UniSVMRegressorCV, fields)
+
+
+# ------------------------------------------------------------------ intervals
+
+
+def _state_of_intervals(intervals: PredictionIntervals) -> dict[str, Any]:
+    if intervals.widths is not None:
+        check_kernel(intervals.widths.quantiles.kernel)
+    return intervals.state()
+
+
+def _intervals_of(fields: Fields) -> PredictionIntervals:
+    """Intervals whose functions are checked with the number of features, by the search that has them."""
+    n_targets = len(fields.array("centre", (None,)))
+    scores = fields.array("scores", (None, n_targets))
+    weights = fields.array("weights", scores.shape)
+    if scores.size == 0 or (np.diff(scores, axis=0) < 0).any():
+        raise fields.refuse("scores", "rising numbers for each target")
+    # the weights of the rows are in another order for each target
+    if not (weights > 0).all() or (np.sort(weights, axis=0) != np.sort(weights[:, :1], axis=0)).any():
+        raise fields.refuse("weights", "the same positive numbers for each target")
+    if "varies" in fields:
+        fields.array("varies", (n_targets,), "b")
+        if not (fields.array("least_width", (n_targets,)) > 0).all():
+            raise fields.refuse("least_width", "positive")
+        fields.of_type("kernel_", Kernel)
+        fields.take("landmark_vectors_")
+        coefficients = fields.array("dual_coef_", (2 * n_targets, None))
+        fields.array("intercept_", (len(coefficients),))
+    return PredictionIntervals.from_state(fields.finish())
 
 
 # ------------------------------------------------------------------ calibration
@@ -119,6 +168,7 @@ def _temperature_of(fields: Fields) -> Temperature:
 FILE_TYPES = (
     FileType(UniSVMClassifierCV, "UniSVMClassifierCV", _state_of_search, _classifier_of, is_model=True),
     FileType(UniSVMRegressorCV, "UniSVMRegressorCV", _state_of_search, _regressor_of, is_model=True),
+    FileType(PredictionIntervals, "PredictionIntervals", _state_of_intervals, _intervals_of),
     FileType(Calibration, "Calibration", lambda calibration: {"curves": calibration.curves}, _calibration_of),
     FileType(Sigmoid, "Calibration.sigmoid", Sigmoid.state, _sigmoid_of),
     FileType(Isotonic, "Calibration.isotonic", Isotonic.state, _isotonic_of),

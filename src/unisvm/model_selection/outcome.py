@@ -15,7 +15,7 @@ from unisvm.model_selection.suspects import CleanRefit
 from unisvm.targets import Attributes
 
 # attributes that not every fit has
-_OPTIONAL_ATTRIBUTES = ("best_estimator_", "refit_time_", "n_iter_", "searched_rows_")
+_OPTIONAL_ATTRIBUTES = ("best_estimator_", "refit_time_", "n_iter_", "searched_rows_", "intervals_")
 
 
 class SearchOutcome(NamedTuple):

@@ -16,9 +16,10 @@ from unisvm.losses.base import CLASSIFICATION, REGRESSION, TASKS
 from unisvm.model_selection.advice import warn_unfinished
 from unisvm.model_selection.axes import Axes, KernelChoice
 from unisvm.model_selection.base import BaseSearch, plain_estimator, plan, read_axes
-from unisvm.model_selection.estimators import UniSVMClassifierCV, UniSVMRegressorCV
+from unisvm.model_selection.classifier_search import UniSVMClassifierCV
 from unisvm.model_selection.folds import SearchJob, fold
 from unisvm.model_selection.held_out import solve_kernel, split_attributes
+from unisvm.model_selection.regressor_search import UniSVMRegressorCV
 from unisvm.parallel import blas_threads, count_threads
 from unisvm.progress import Report
 

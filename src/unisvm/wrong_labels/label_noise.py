@@ -34,10 +34,11 @@ _MOST_CLASSES = 30
 # Penalties (ridge/2)‖A − ā I‖² of a matrix about its mean diagonal ā, and ½ Σ (s − mean)². Beside rates for each pair,
 # a free matrix would explain wrong labels as overlap.
 _RIDGE, _RIDGE_BESIDE_PAIRS = 1.0, 30.0
-# Where classes are far apart, labels that are wrong everywhere and a softmax that is never sure fit equally well. So
-# much of log ā, between two bounds, is added to the log-likelihood, so that wrong labels are the answer: six of 300 in
-# four Gaussian clusters were missed with half of it, and found with it.
-_TO_STEEP, _FLAT, _STEEP = 2.0, 0.1, 50.0
+# Where classes are far apart, a few labels that are wrong and a softmax that is never sure fit equally well. So much of
+# log ā, between two bounds, is added to the log-likelihood while the share ε of wrong labels is small, so that these are
+# the answer: six of 300 in four Gaussian clusters were missed with half of it, and found with it. Where hardly anything
+# tells the labels, many wrong ones fit as well as overlap does: so much of log(1 − ε) speaks against them.
+_TO_STEEP, _FLAT, _STEEP, _RARE, _TO_FEW = 2.0, 0.1, 50.0, 0.1, 5.0
 # What the log-likelihood must gain by a rate for each label, a number and one more for each class beyond two, and by
 # one for each pair of a class and a label, a share of their number, or, where few labels are wrong, a number and one
 # half of theirs. Where wrong labels were drawn evenly it gained less on the sets of benchmarks/wrong_labels.py, and more
@@ -142,6 +143,16 @@ def fit_label_noise(
     return FittedNoise(likelihood.noise(best.x), low, high)
 
 
+def _prior(steepness: float, share: float) -> tuple[float, float, float]:
+    """Logarithm of the prior of ā and of the share ε of wrong labels, and its derivatives."""
+    within = max(steepness, _FLAT)
+    log_steep, is_rare = np.log(within / (1 + within / _STEEP)), np.exp(-((share / _RARE) ** 2))
+    value = _TO_STEEP * is_rare * log_steep + _TO_FEW * np.log1p(-share)
+    of_steepness = _TO_STEEP * is_rare / (within * (1 + within / _STEEP)) if steepness > _FLAT else 0.0
+    of_share = -2 * share / _RARE**2 * _TO_STEEP * is_rare * log_steep - _TO_FEW / (1 - share)
+    return float(value), float(of_steepness), float(of_share)
+
+
 class _Likelihood:
     """Minus the log-likelihood of the labels, penalised, as a function of A, b and s, which follow each other.
 
@@ -200,7 +211,9 @@ class _Likelihood:
 
     def maximise(self, starts: list[np.ndarray]) -> Any:
         """The best of the minima that are reached from some starts, as `scipy.optimize.minimize` returns it."""
-        bounds = [(None, None)] * (len(starts[0]) - self._n_rates) + [(_LEAST_LOG, _MOST_LOG)] * self._n_rates
+        # A as a number is not negative
+        free = [(0.0 if self._n_slopes == 1 else None, None)] + [(None, None)] * (len(starts[0]) - self._n_rates - 1)
+        bounds = free + [(_LEAST_LOG, _MOST_LOG)] * self._n_rates
         options = {"maxiter": _MOST_STEPS}
         found = [minimize(self, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options) for start in starts]
         return min(found, key=lambda each: each.fun)
@@ -269,15 +282,17 @@ class _Likelihood:
         of_rates = np.bincount(self._place.ravel(), of_odds.ravel(), minlength=self._n_rates)
         of_slope = self._z.T @ of_logits if slope.ndim == 2 else np.array([np.vdot(self._z, of_logits)])
         steepness = np.trace(slope) / len(slope) if slope.ndim == 2 else float(slope[0])
-        # −log of steepness, which is constant from _STEEP on
-        value -= _TO_STEEP * np.log(max(steepness, _FLAT) / (1 + max(steepness, _FLAT) / _STEEP))
-        of_steepness = -_TO_STEEP / (steepness * (1 + steepness / _STEEP)) if steepness > _FLAT else 0.0
+        prior, of_steepness, of_share = _prior(steepness, 1 - float(T.diagonal().mean()))
+        value -= prior
+        off_diagonal = T * (T.diagonal()[:, None] / len(T))
+        np.fill_diagonal(off_diagonal, 0.0)
+        of_rates -= of_share * np.bincount(self._place.ravel(), off_diagonal.ravel(), minlength=self._n_rates)
         if slope.ndim == 2:
             apart = slope - np.eye(len(slope)) * steepness
             value, of_slope = value + self._ridge / 2 * float(np.vdot(apart, apart)), of_slope + self._ridge * apart
-            of_slope = of_slope + np.eye(len(slope)) * (of_steepness / len(slope))
+            of_slope = of_slope - np.eye(len(slope)) * (of_steepness / len(slope))
         else:
-            of_slope = of_slope + of_steepness
+            of_slope = of_slope - of_steepness
         if self._n_rates > 1:
             unequal = x[-self._n_rates :] - x[-self._n_rates :].mean()
             value, of_rates = value + float(unequal @ unequal) / 2, of_rates + unequal

@@ -17,8 +17,8 @@ from unisvm._validation import is_precomputed
 from unisvm.distributed.collections import refuse_collections
 from unisvm.io import files
 from unisvm.losses.base import CLASSIFICATION, REGRESSION, TASKS
+from unisvm.model_selection import UniSVMClassifierCV, UniSVMRegressorCV
 from unisvm.model_selection.base import BaseSearch, plan, read_axes
-from unisvm.model_selection.estimators import UniSVMClassifierCV, UniSVMRegressorCV
 from unisvm.model_selection.folds import SearchJob
 from unisvm.parallel import blas_threads
 from unisvm.progress import Report

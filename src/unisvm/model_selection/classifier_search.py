@@ -1,4 +1,4 @@
-"""Estimators that choose loss, C, kernel and gamma by cross-validation, a whole grid at the cost of a few fits."""
+"""The classifier that chooses loss, C, kernel and gamma by cross-validation, a whole grid at the cost of a few fits."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin
 
 from unisvm._checks import one_of
 from unisvm._validation import check_rows_and_targets
 from unisvm.classifier import UniSVMClassifier
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.predictions import map_predictions
-from unisvm.losses.base import CLASSIFICATION, REGRESSION
+from unisvm.losses.base import CLASSIFICATION
 from unisvm.model_selection.base import BaseSearch, begin_search, fit_search
 from unisvm.model_selection.calibration import METHODS, calibrate
 from unisvm.model_selection.outcome import store_outcome
 from unisvm.model_selection.suspects import refit_without_suspects
-from unisvm.regressor import UniSVMRegressor
 from unisvm.targets import check_labels, signs_of
-
-# the default scoring of real targets
-_MEDIAN_ERROR = "neg_median_absolute_error"
 
 
 @dataclass(eq=False, repr=False)
@@ -252,130 +248,3 @@ multi_class, tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_s
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
-
-
-@dataclass(eq=False, repr=False)
-class UniSVMRegressorCV(RegressorMixin, BaseSearch):
-    """Kernel support vector regressor that chooses its loss, C, kernel and gamma by cross-validation.
-
-    It works as `UniSVMClassifierCV` does. Each fold has its own robust scale of the target. `score` is that of the
-    search's scorer, as in `GridSearchCV`: by default the median absolute error with a minus sign, and not R² as in
-    `UniSVMRegressor`; ``scoring="r2"`` searches by R², and `best_estimator_` has it as its `score` in any case.
-
-    Parameters
-    ----------
-    losses : sequence of str or Loss, or None, default=None
-        The losses to choose from. None stands for "huber", "welsch" and "truncated_huber": the last two ignore
-        targets that are far off.
-    Cs : int or array-like, default=10
-        So many values from 0.1 to 1000, or the values themselves.
-    gammas, kernel, cv, refit, search
-        As in `UniSVMClassifierCV`; the default folds are not stratified.
-    scoring : str, callable or None, default="neg_median_absolute_error"
-        Any scorer of scikit-learn. The default does not let wrong targets in the held-out folds decide; None is R².
-        Losses that are not symmetric, such as "pinball" with ``tau=0.1``, aim elsewhere than the default does, and are
-        refused with it: they need a scorer of their own, such as ``make_scorer(mean_pinball_loss, alpha=0.1,
-        greater_is_better=False)``.
-    degree, coef0, kernel_params, scale, rank, rank_tol, landmarks, indefinite, fit_intercept, tol, max_iter, \
-memory_limit, scratch_dir, n_jobs, verbose, random_state
-        As in `UniSVMRegressor`, but ``indefinite="krein"`` is refused.
-    checkpoint : str or Path, optional
-        As in `UniSVMClassifierCV`.
-
-    Attributes
-    ----------
-    best_estimator_ : UniSVMRegressor
-        The best cell fitted on all rows.
-    oof_decision_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        Predictions of the best cell for the rows that its folds left out.
-    best_params_, best_score_, best_index_, cv_results_, C_, gamma_, loss_, kernel_, n_splits_, scorer_, \
-refit_time_, n_iter_, searched_rows_
-        As in `UniSVMClassifierCV`.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-
-    See Also
-    --------
-    UniSVMClassifierCV : The same for labels.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from unisvm import UniSVMRegressorCV
-    >>> X = np.linspace(-3, 3, 200)[:, None]
-    >>> y = np.sinc(X[:, 0])
-    >>> y[::10] += 100
-    >>> model = UniSVMRegressorCV(Cs=[1.0, 10.0, 100.0], gammas=[1.0, 4.0], cv=4, random_state=0).fit(X, y)
-    >>> bool(np.abs(model.predict(X) - np.sinc(X[:, 0])).max() < 0.05)
-    True
-    """
-
-    _plain, _task = UniSVMRegressor, REGRESSION
-    _default_losses = ("huber", "welsch", "truncated_huber")
-    _C_range = 1e-1, 1e3
-    _usable_scorings = (_MEDIAN_ERROR, "neg_mean_absolute_error", "r2")
-
-    losses: Any = None
-    _: KW_ONLY
-    scoring: Any = _MEDIAN_ERROR
-
-    def fit(self, X, y=None, sample_weight=None, **params):
-        """Score the grid, and fit its best cell on all rows.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, path, or Dask collection
-            Of rows on Dask, at most 50,000 are searched on, drawn evenly; `searched_rows_` has their indices, and the
-            refit is on all rows.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets), path of a .npy file, or name of a column
-            From files as in `UniSVMRegressor.fit`.
-        sample_weight : array-like of shape (n_samples,), path of a .npy file, or name of a column, optional
-            Weights of the rows, in training and in scores by a scorer that takes them, as in `GridSearchCV`. With
-            metadata routing, a scorer that is given as an object has to ask for them.
-        **params : dict
-            ``groups`` for the splitter; with metadata routing, whatever the splitter and the scorer ask for.
-
-        Returns
-        -------
-        self : UniSVMRegressorCV
-        """
-        with begin_search(self, X, y, sample_weight) as start:
-            job, scores, attributes, _ = fit_search(self, start, X, y, sample_weight, params)
-            decision = scores.decision[:, 0] if job.y.ndim == 1 else scores.decision
-            store_outcome(self, attributes | {"oof_decision_": decision})
-        return self
-
-    def _validate(self, X, y, sample_weight):
-        return check_rows_and_targets(self, X, y, sample_weight, multi_output=True, y_numeric=True)
-
-    def _check_scoring(self, losses) -> None:
-        if not (isinstance(self.scoring, str) and self.scoring == _MEDIAN_ERROR):
-            return
-        for i, loss in enumerate(losses):
-            if not loss.is_symmetric:
-                raise ValueError(
-                    f"scoring={_MEDIAN_ERROR!r}, the default, judges fits by their distance from the middle of the "
-                    f"targets, where losses[{i}], {loss!r}, does not aim. Pass a scorer of what it aims at, with "
-                    "sklearn.metrics.make_scorer: for a quantile scoring=make_scorer(mean_pinball_loss, alpha=tau, "
-                    "greater_is_better=False), for any loss make_scorer(lambda y, predicted: "
-                    "loss.value(y - predicted).mean(), greater_is_better=False)."
-                )
-
-    def score(self, X, y=None, **params):
-        """Score of the best estimator by the scorer of the search, as in `GridSearchCV`: R² only if that is the scorer.
-
-        By default it is the median absolute error with a minus sign, at most 0. ``best_estimator_.score`` is R².
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features), memory map, or path
-        y : array-like of shape (n_samples,) or (n_samples, n_targets), path of a .npy file, or name of a column
-            As in `fit`.
-        **params : dict
-            Further arguments of the scorer, such as sample_weight.
-
-        Returns
-        -------
-        score : float
-        """
-        return BaseSearch.score(self, X, y, **params)
