@@ -35,14 +35,14 @@ _MOST_CLASSES = 30
 # a free matrix would explain wrong labels as overlap.
 _RIDGE, _RIDGE_BESIDE_PAIRS = 1.0, 30.0
 # Where classes are far apart, a few labels that are wrong and a softmax that is never sure fit equally well. So much of
-# log ā, between two bounds, is added to the log-likelihood while the share ε of wrong labels is small, so that these are
-# the answer: six of 300 in four Gaussian clusters were missed with half of it, and found with it. Where hardly anything
-# tells the labels, many wrong ones fit as well as overlap does: so much of log(1 − ε) speaks against them.
-_TO_STEEP, _FLAT, _STEEP, _RARE, _TO_FEW = 2.0, 0.1, 50.0, 0.1, 5.0
+# log ā, between two bounds, is added to the log-likelihood while the share ε of wrong labels is small, so that these
+# are the answer: six of 300 in four Gaussian clusters were missed with half of it, and found with it. Where hardly
+# anything tells the labels, many wrong ones fit as well as overlap does: so much of log(1 − ε) speaks against them.
+_TO_STEEP, _FLAT, _STEEP, _RARE, _TO_FEW = 2.0, 0.1, 50.0, 0.1, 10.0
 # What the log-likelihood must gain by a rate for each label, a number and one more for each class beyond two, and by
 # one for each pair of a class and a label, a share of their number, or, where few labels are wrong, a number and one
-# half of theirs. Where wrong labels were drawn evenly it gained less on the sets of benchmarks/wrong_labels.py, and more
-# where they were those of the next class.
+# half of theirs. Where wrong labels were drawn evenly it gained less on the sets of benchmarks/wrong_labels.py, and
+# more where they were those of the next class.
 _WORTH_OWN_RATES, _WORTH_PAIRS, _WORTH_FEW_PAIRS = 4.0, 0.55, 8.0
 # total rates that the search for the largest likelihood starts at: from one alone, it ended elsewhere on a9a with 30 %
 _STARTS = (0.02, 0.3)
@@ -75,6 +75,12 @@ class LabelNoise:
     slope: np.ndarray
     bias: np.ndarray
     transitions: np.ndarray
+
+    @classmethod
+    def of_shares(cls, labels: np.ndarray, weights: np.ndarray, n_classes: int) -> LabelNoise:
+        """Without a wrong label, and with classes that are as probable everywhere as they are frequent."""
+        shares = np.bincount(labels, weights, minlength=n_classes) / weights.sum()
+        return cls(np.zeros(n_classes), 1.0, np.zeros(1), np.log(shares), np.eye(n_classes))
 
     def classes(self, decision: np.ndarray) -> np.ndarray:
         """Probability of each class, of shape (n_rows, n_classes)."""
