@@ -102,7 +102,7 @@ def _fit_quantiles(job: SearchJob, choice: KernelChoice, report: Report) -> tupl
             for position, j in enumerate(result.losses.tolist()):
                 left_out = result.decision[:, position].astype(np.float64)
                 errors = _pinball_losses(job, left_out, _LEVELS[j])
-                function = result.mean_function(folds, position)
+                function = result.split_functions(folds, position).mean()
                 for target in np.flatnonzero(errors < least[j]).tolist():
                     least[j, target] = errors[target]
                     values[:, j, target] = left_out[:, target]

@@ -285,14 +285,14 @@ class _Likelihood:
         counts = joint.T @ self._one_hot
         of_odds = counts.sum(axis=1, keepdims=True) * T - counts
         np.fill_diagonal(of_odds, 0.0)
-        of_rates = np.bincount(self._place.ravel(), of_odds.ravel(), minlength=self._n_rates)
         of_slope = self._z.T @ of_logits if slope.ndim == 2 else np.array([np.vdot(self._z, of_logits)])
         steepness = np.trace(slope) / len(slope) if slope.ndim == 2 else float(slope[0])
         prior, of_steepness, of_share = _prior(steepness, 1 - float(T.diagonal().mean()))
         value -= prior
         off_diagonal = T * (T.diagonal()[:, None] / len(T))
         np.fill_diagonal(off_diagonal, 0.0)
-        of_rates -= of_share * np.bincount(self._place.ravel(), off_diagonal.ravel(), minlength=self._n_rates)
+        of_odds -= of_share * off_diagonal
+        of_rates = np.bincount(self._place.ravel(), of_odds.ravel(), minlength=self._n_rates)
         if slope.ndim == 2:
             apart = slope - np.eye(len(slope)) * steepness
             value, of_slope = value + self._ridge / 2 * float(np.vdot(apart, apart)), of_slope + self._ridge * apart
