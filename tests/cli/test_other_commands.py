@@ -63,7 +63,7 @@ def test_a_model_becomes_onnx(unisvm, tmp_path, libsvm_files):
     np.testing.assert_array_equal(found, np.load(tmp_path / "out.npy"))
 
 
-@pytest.mark.parametrize("command", ["train", "predict", "cv", "losses", "info", "convert", "demo"])
+@pytest.mark.parametrize("command", ["train", "predict", "cv", "suspects", "losses", "info", "convert", "demo"])
 def test_every_command_has_help_with_an_example(unisvm, command):
     for word in ("--help", "-h"):
         assert f"Example: unisvm {command}" in unisvm(command, word).out
@@ -75,7 +75,7 @@ def test_the_version_is_printed(unisvm):
 
 def test_the_program_says_what_it_can_do(unisvm):
     ended = unisvm("--help")
-    for command in ("train", "predict", "cv", "losses", "info", "convert", "demo"):
+    for command in ("train", "predict", "cv", "suspects", "losses", "info", "convert", "demo"):
         assert command in ended.out
 
 
