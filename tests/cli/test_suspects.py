@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from unisvm import suspects
-from wrong_labels.cases import CLEAN, NAMES, WILD, WRONG, X_REAL, Y_WILD, X, Y
+from wrong_label_cases import CLEAN, NAMES, WILD, WRONG, X_REAL, Y_WILD, X, Y
 
 LINEAR = ("--kernel", "linear")
 HEADER = ["row", "line", "given", "suggested", "score", "probability", "margin", "flagged"]

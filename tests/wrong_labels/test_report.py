@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file
 from unisvm import suspects
 from unisvm.tables import Table
 from unisvm.wrong_labels import SuspectReport
-from wrong_labels.cases import CLEAN, NAMES, QUICK, WILD, WRONG, X_REAL, Y_REAL, Y_WILD, X, Y, righted
+from wrong_label_cases import CLEAN, NAMES, QUICK, WILD, WRONG, X_REAL, Y_REAL, Y_WILD, X, Y, righted
 
 KEPT = np.delete(np.arange(len(Y)), WRONG)
 FRAME = pd.DataFrame(X, columns=list("abcd"), index=[f"row {i}" for i in range(len(X))])

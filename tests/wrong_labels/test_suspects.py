@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, ShuffleSplit
 from unisvm import suspects
 from unisvm.rows.scratch import Scratch
 from unisvm.wrong_labels import machines
-from wrong_labels.cases import (
+from wrong_label_cases import (
     CLEAN,
     NAMES,
     QUICK,

@@ -95,7 +95,7 @@ def suspects(
     >>> report = unisvm.suspects(X, y, random_state=0)
     >>> sorted(report.ranking[:10].tolist())
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
-    >>> bool(report.flagged[:10].all()), report.flagged[10:].mean() < 0.02
+    >>> bool(report.flagged[:10].all()), bool(report.flagged[10:].mean() < 0.02)
     (True, True)
     """
     with np.errstate(all="ignore"):
