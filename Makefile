@@ -9,7 +9,7 @@ SOURCES := pyproject.toml setup.py src/unisvm/_version.py $(wildcard src/unisvm/
 #: what is checked with mypy's strict settings: the walk of a fit and what it is made of
 STRICT := $(addprefix src/unisvm/,engine.py objective.py column_spec.py sweep.py solvers nystrom rows)
 #: installed one by one for the benchmark, which says which of them are missing
-PEERS := scikit-learn-intelex thundersvm-cpu libsvm-official lightgbm falkon
+PEERS := scikit-learn-intelex thundersvm-cpu libsvm-official falkon
 
 .PHONY: demo test test-hard test-native test-matrix test-mutation test-scale bench paper paper-full lint style types structure format clean
 

@@ -73,7 +73,7 @@ def test_its_gradient_is_that_of_finite_differences(rng, ties, n_classes, slope)
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_its_value_is_the_probability_of_the_labels(rng, n_classes):
-    """Twice the difference of two values is not changed by penalties that both have."""
+    """What is left of the difference of two values is that of the prior, a function of two numbers."""
     z, labels, weights = rng.randn(50, n_classes), np.arange(50) % n_classes, rng.uniform(0.2, 3, 50)
     likelihood = label_noise._Likelihood(z, labels, weights)
     low, high = likelihood.start(0.05), likelihood.start(0.3)
@@ -83,7 +83,10 @@ def test_its_value_is_the_probability_of_the_labels(rng, n_classes):
         standard = (z - z.mean(axis=0)) / z.std()
         logits = standard @ noise.slope if noise.slope.ndim == 2 else standard * noise.slope
         of_labels = softmax(logits + noise.bias, axis=1) @ noise.transitions
-        values.append(-(weights / weights.mean()) @ np.log(of_labels[np.arange(50), labels]))
+        a = np.trace(noise.slope) / n_classes if noise.slope.ndim == 2 else noise.slope[0]
+        share = 1 - noise.transitions.diagonal().mean()
+        prior = 2 * np.exp(-((share / 0.1) ** 2)) * np.log(a / (1 + a / 50)) + 10 * np.log(1 - share)
+        values.append(-(weights / weights.mean()) @ np.log(of_labels[np.arange(50), labels]) - prior)
     assert likelihood(high)[0] - likelihood(low)[0] == pytest.approx(values[1] - values[0])
 
 
@@ -107,7 +110,7 @@ def test_a_row_of_weight_two_is_nearly_a_row_that_is_there_twice(rng):
     weighted = of_classes(decision, labels, counts.astype(float))
     repeated = of_classes(np.repeat(decision, counts, axis=0), np.repeat(labels, counts), np.ones(counts.sum()))
     plain = of_classes(decision, labels, np.ones(N_ROWS))
-    np.testing.assert_allclose(weighted.transitions, repeated.transitions, atol=1e-3)
+    np.testing.assert_allclose(weighted.transitions, repeated.transitions, atol=5e-3)
     expected = repeated.classes(decision)
     assert np.abs(weighted.classes(decision) - expected).max() < np.abs(plain.classes(decision) - expected).max() / 3
 

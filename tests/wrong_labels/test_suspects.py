@@ -11,7 +11,7 @@ from sklearn.datasets import dump_svmlight_file, load_digits, load_iris, make_ci
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold, TimeSeriesSplit
 
-from unisvm import suspects
+from unisvm import FitWarning, suspects
 from unisvm.rows.scratch import Scratch
 from unisvm.wrong_labels import machines
 from wrong_label_cases import (
@@ -295,7 +295,8 @@ def test_groups_of_any_kind(groups):
 
 def test_rows_of_a_group_have_no_part_in_each_other():
     """A group alone in its class is predicted to be of other classes."""
-    report = quickly(X, CLEAN, groups=CLEAN)
+    with pytest.warns(FitWarning, match="hardly tell their labels"):
+        report = quickly(X, CLEAN, groups=CLEAN)
     assert (report.margin < 0).all()
 
 
@@ -602,8 +603,21 @@ def test_a_constant_column_changes_nothing(plain, column):
 
 
 def test_rows_that_are_all_alike_tell_nothing():
-    report = quickly(np.ones((150, 2)), Y)
+    with pytest.warns(FitWarning, match="hardly tell their labels"):
+        report = quickly(np.ones((150, 2)), Y)
     assert found(report) == []
+    assert report.n_wrong_interval == (0, 150)
+
+
+def test_labels_at_random_are_not_known():
+    rng = np.random.RandomState(0)
+    with pytest.warns(FitWarning, match="no better than a guess"):
+        report = quickly(rng.randn(300, 4), rng.randint(3, size=300))
+    assert found(report) == []
+    assert report.n_wrong_interval == (0, 300)
+    assert {count.n_wrong_interval for count in report.by_class.values()} == {
+        (0, count.n_rows) for count in report.by_class.values()
+    }
 
 
 def test_more_columns_than_rows():
