@@ -120,34 +120,38 @@ def measure(name: str, share: float, noise: str, seed: int, n_rows: int, in_fold
 
 
 def tables(cases: list[dict[str, Any]]) -> str:
-    """Markdown of all cases, and what they come to."""
-    systems = [system for system in (OURS, OURS_IN_FOLDS, CLEANLAB) if any(system in case for case in cases)]
+    """Markdown of all cases, and what they come to; suspects stands before cleanlab in each pair."""
     lines = []
     for noise in dict.fromkeys(case["noise"] for case in cases):
         of_noise = [case for case in cases if case["noise"] == noise]
-        lines += [f"### Noise: {noise}", "", _heading(systems), "|" + "---|" * (2 + 4 * len(systems))]
+        lines += [f"### Noise: {noise}", "", _HEADING, "|" + "---|" * _HEADING.count(" | ") + "---|"]
         for name, share in dict.fromkeys((case["set"], case["share"]) for case in of_noise):
-            some = [case for case in of_noise if (case["set"], case["share"]) == (name, share)]
-            lines.append(_row(name, some, systems))
-        lines += ["", *(_summary(of_noise, system) for system in systems), ""]
+            lines.append(_row(name, [case for case in of_noise if (case["set"], case["share"]) == (name, share)]))
+        lines.append("")
+        for system in (OURS, OURS_IN_FOLDS, CLEANLAB):
+            if has_system := [case for case in of_noise if system in case]:
+                lines.append(_summary(has_system, system))
+        lines.append("")
     return "\n".join(lines)
 
 
-def _heading(systems: list[str]) -> str:
-    cells = [f"{what}, {system}" for what in ("average precision", "number", "flagged", "s") for system in systems]
-    return f"| set | wrong | {' | '.join(cells)} |"
+_HEADING = "| set | wrong, % | average precision | number, % | flagged, % | of these wrong, % | s |"
 
 
-def _row(name: str, some: list[dict[str, Any]], systems: list[str]) -> str:
+def _row(name: str, some: list[dict[str, Any]]) -> str:
     """A row of a table: means over the seeds."""
 
-    def cells(what: str, form: str, factor: float = 1.0) -> list[str]:
-        found = [[case[system][what] for case in some if case[system][what] is not None] for system in systems]
-        return [format(factor * np.mean(values), form) if values else "" for values in found]
+    def pair(what: str, form: str, factor: float = 1.0) -> str:
+        means = []
+        for system in (OURS, CLEANLAB):
+            values = [case[system][what] for case in some if case[system][what] is not None]
+            means.append(format(factor * np.mean(values), form) if values else "–")
+        return " / ".join(means) if set(means) != {"–"} else ""
 
-    numbers = cells("precision", ".3f") + cells("number", ".1f", 100) + cells("flagged", ".1f", 100)
-    wrong = f"{100 * np.mean([case['wrong'] for case in some]):.1f}"
-    return f"| {name} | {wrong} | {' | '.join([*numbers, *cells('seconds', '.1f')])} |"
+    wrong = 100 * np.mean([case["wrong"] for case in some])
+    of_wrong = pair("right", ".0f", 100) if wrong else ""
+    cells = pair("precision", ".3f"), pair("number", ".1f", 100), pair("flagged", ".1f", 100), of_wrong
+    return f"| {name} | {wrong:.1f} | {' | '.join(cells)} | {pair('seconds', '.1f')} |"
 
 
 def _summary(cases: list[dict[str, Any]], system: str) -> str:

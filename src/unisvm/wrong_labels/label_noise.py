@@ -43,7 +43,7 @@ _TO_STEEP, _FLAT, _STEEP, _RARE, _TO_FEW = 2.0, 0.1, 50.0, 0.1, 10.0
 # one for each pair of a class and a label, a share of their number, or, where few labels are wrong, a number and one
 # half of theirs. Where wrong labels were drawn evenly it gained less on the sets of benchmarks/wrong_labels.py, and
 # more where they were those of the next class.
-_WORTH_OWN_RATES, _WORTH_PAIRS, _WORTH_FEW_PAIRS = 4.0, 0.55, 8.0
+_WORTH_OWN_RATES, _WORTH_PAIRS, _WORTH_FEW_PAIRS = 4.0, 0.8, 8.0
 # total rates that the search for the largest likelihood starts at: from one alone, it ended elsewhere on a9a with 30 %
 _STARTS = (0.02, 0.3)
 # bounds of s: a wrong label is rarer than the right one
