@@ -92,3 +92,23 @@ def test_calibration_is_to_decisions_as_on_new_rows():
     assert model.calibration_.temperature_ == pytest.approx(other.temperature_, rel=1e-4)
     plain = type(other)().fit(model.oof_decision_[:, None], y[:, None], np.ones(60), exclusive=True)
     assert plain.temperature_ != pytest.approx(other.temperature_, rel=0.01)
+
+
+def test_copies_of_a_landmark_are_as_new_as_the_landmark():
+    """A row that is there twice counts as one of weight two, wherever its copies are left out."""
+    kernel = kernels.RBF(0.1)
+    found = SplitFunctions(functions(kernel), LANDMARKS, None)
+    twice = np.concatenate([X, X[[50]]])
+    splits = [(train, test) if 50 not in test else (train, np.append(test, 60)) for train, test in SPLITS]
+    as_new = found.decide_as_new(twice, splits, rng.randn(61, 1))
+    np.testing.assert_array_equal(as_new[60], as_new[50])
+    elsewhere = [(train, np.append(test, 60) if k == 0 else test) for k, (train, test) in enumerate(SPLITS)]
+    as_new = found.decide_as_new(twice, elsewhere, rng.randn(61, 1))
+    np.testing.assert_allclose(as_new[60], projected(kernel, found.functions[0], 1, 50), rtol=1e-8)
+
+
+def test_rows_of_weight_0_have_no_decision():
+    found = SplitFunctions(functions(kernels.RBF(0.1)), LANDMARKS, None)
+    decision = rng.randn(60, 1)
+    decision[3] = np.nan
+    assert np.isnan(found.decide_as_new(X, SPLITS, decision)[:, 0]).nonzero()[0].tolist() == [3]

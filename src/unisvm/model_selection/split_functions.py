@@ -12,6 +12,7 @@ from unisvm.class_pairs import class_scores
 from unisvm.kernel_expansion import KernelExpansion
 from unisvm.model_selection.folds import Splits
 from unisvm.parallel import single_thread_if_small
+from unisvm.rows.distinct import distinct_rows
 
 
 class SplitFunctions(NamedTuple):
@@ -39,9 +40,9 @@ class SplitFunctions(NamedTuple):
     def decide_as_new(self, X, splits: Splits, decision: np.ndarray) -> np.ndarray:
         """Decisions on the rows left out, as if none of them were a landmark.
 
-        New rows are no landmarks. A row x that is one has a decision in which none of its kernel is lost: where the
-        landmarks leave out much of the trace, it is larger than those of new rows, and probabilities that are fitted to
-        it are too low. The projection of a function on the span of the other landmarks is
+        New rows are no landmarks. A row x that is one, or a copy of one, has a decision in which none of its kernel is
+        lost: where the landmarks leave out much of the trace, it is larger than those of new rows, and probabilities
+        that are fitted to it are too low. The projection of a function on the span of the other landmarks is
         f(x) − α_x/(k(B, B)⁻¹)_xx there.
 
         Parameters
@@ -60,17 +61,28 @@ class SplitFunctions(NamedTuple):
             alone = _residuals(matrix)
         except LinAlgError:
             return decision
-        total, count = np.zeros((len(alone), decision.shape[1])), np.zeros(len(alone))
+        landmark_of = self._landmark_of(X)
+        total, count = np.zeros(decision.shape), np.zeros(len(decision))
         for function, (_, test) in zip(self.functions, splits, strict=True):
-            out = np.flatnonzero(np.isin(self.landmark_rows, test))
+            rows = test[landmark_of[test] >= 0]
+            out, place = np.unique(landmark_of[rows], return_inverse=True)
             dual = function.dual_coef.astype(np.float64).T
             values = matrix[out] @ dual + function.intercept - alone[out, None] * dual[out]
-            total[out] += values if self.pairs is None else class_scores(values, self.pairs)
-            count[out] += 1
-        is_out = count > 0
+            values = values if self.pairs is None else class_scores(values, self.pairs)
+            total[rows] += values[place]
+            count[rows] += 1
         as_new = decision.copy()
-        as_new[self.landmark_rows[is_out]] = total[is_out] / count[is_out, None]
+        # rows of weight 0 have no decision
+        replaced = (count > 0) & np.isfinite(decision).all(axis=1)
+        as_new[replaced] = total[replaced] / count[replaced, None]
         return as_new
+
+    def _landmark_of(self, X) -> np.ndarray:
+        """Place among the landmarks of the one that each row is equal to, of shape (n_samples,); −1 for other rows."""
+        first, kind = distinct_rows(X)
+        place = np.full(len(first), -1)
+        place[kind[self.landmark_rows]] = np.arange(len(kind[self.landmark_rows]))
+        return place[kind]
 
 
 def _residuals(matrix: np.ndarray) -> np.ndarray:
