@@ -191,7 +191,7 @@ refit_time_, n_iter_, searched_rows_
         >>> model = UniSVMRegressorCV(Cs=[0.1, 1.0], gammas=[0.5], random_state=0).fit(X, y)
         >>> low, high = model.predict_interval([[-1.0], [1.0]], coverage=0.8).T
         >>> (high - low).round(1)
-        array([0.3, 2.7])
+        array([0.2, 2.6])
         """
         check_number("coverage", coverage, 0, 1)
         X = self._rows(X)
