@@ -6,7 +6,7 @@ import pytest
 
 import unisvm
 from unisvm import UniSVMClassifier, UniSVMClassifierCV, UniSVMRegressor, UniSVMRegressorCV, engine
-from unisvm._base import fit_estimator
+from unisvm.fitting import fit_estimator
 
 pytestmark = pytest.mark.usefixtures("threaded_dask")
 

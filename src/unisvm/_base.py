@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,38 +13,27 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from unisvm import engine, kernels, solvers
+from unisvm import kernels, solvers
 from unisvm._checks import check_n_jobs, check_number, check_positive_integer, is_integer, is_number, one_of
 from unisvm._validation import (
-    check_kernel_matrix,
     check_rows,
-    check_weights,
-    drop_zero_weights,
     is_precomputed,
-    unchanged_on_failure,
 )
 from unisvm._version import __version__
-from unisvm.checkpoint import check_folder, fingerprint, open_stages
-from unisvm.class_pairs import order_by_class
-from unisvm.distributed import fit as dask_fit
-from unisvm.distributed.collections import is_dask
-from unisvm.engine import FitSettings, Fitted
-from unisvm.fit_checks import warn_if_doubtful, warn_unless_converged
-from unisvm.fitted_attributes import certificate, fitted_attributes, set_attributes
+from unisvm.checkpoint import check_folder, fingerprint
+from unisvm.engine import FitSettings
 from unisvm.kernel_expansion import KernelExpansion, Postprocess, identity
 from unisvm.kernels.base import as_rows
+from unisvm.local.expansion import LocalExpansion
 from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.losses.parameters import LossParameters
 from unisvm.losses.registry import get_for
 from unisvm.memory_budget import MemoryBudget
 from unisvm.nystrom.landmarks import check_rule
-from unisvm.parallel import blas_threads, count_threads
-from unisvm.progress import Report, StageRunner
-from unisvm.progress.callbacks import CallbackListener, CallbackSupportMixin, callbacks_of
-from unisvm.rows import MemoryRows, RowStore
-from unisvm.rows.mapped import StoredRows
+from unisvm.parallel import count_threads
+from unisvm.progress.callbacks import CallbackSupportMixin
 from unisvm.scaling import SCALES
-from unisvm.targets import Attributes, TargetEncoder, TargetUnits
+from unisvm.targets import TargetEncoder
 
 # Parameters that another run may have otherwise and still resume: they change no more of a model than its rounding.
 _FREE_PARAMETERS = ("memory_limit", "scratch_dir", "checkpoint", "n_jobs", "verbose")
@@ -83,7 +70,7 @@ class KernelEstimator(ParameterEstimator):
         kernel.resolve(1, lambda: 1.0)
         return kernel
 
-    def _expansion(self) -> KernelExpansion:
+    def _expansion(self) -> KernelExpansion | LocalExpansion:
         """The fitted functions."""
         return KernelExpansion(self.kernel_, self.landmark_vectors_, self.dual_coef_, self.intercept_)
 
@@ -142,6 +129,8 @@ class BaseUniSVM(FitParameters, KernelEstimator, LossParameters):
 
     _task: ClassVar[str]
     C: float | str = "auto"
+    cells: Any = None
+    partitions: int = 1
     solver: Any = "lbfgs"
     warm_start: bool = False
 
@@ -152,6 +141,21 @@ class BaseUniSVM(FitParameters, KernelEstimator, LossParameters):
     @abstractmethod
     def _validate(self, X, y, sample_weight) -> tuple[Any, np.ndarray, Any]:
         """X and y, checked, and the weights, which are not."""
+
+    def _expansion(self) -> KernelExpansion | LocalExpansion:
+        if not hasattr(self, "cells_"):
+            return super()._expansion()
+        return LocalExpansion(self.partitions_, [cell._expansion() for cell in self.cells_])
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Coefficients of the columns of X, of shape (n_columns, n_features); only for a linear kernel."""
+        if hasattr(self, "cells_"):
+            raise AttributeError("Every cell has coefficients of its own: see cells_[k].coef_.")
+        return super().coef_
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "cells_") or super().__sklearn_is_fitted__()
 
     def _trust(self, residuals: np.ndarray) -> np.ndarray:
         """1 − ψ(r)/sup ψ for a bounded loss, 1/(1 + ψ(r)) otherwise."""
@@ -194,6 +198,8 @@ def read_settings(estimator: BaseUniSVM) -> FitSettings:
         raise ValueError(f"scratch_dir must be a folder that is there, got {estimator.scratch_dir!r}.")
     check_folder(estimator.checkpoint)
     check_rule(estimator.landmarks)
+    check_cells(estimator.cells)
+    check_positive_integer("partitions", estimator.partitions)
     one_of("indefinite", estimator.indefinite, ("flip", "clip", "krein", "raise"))
     if not isinstance(estimator.fit_intercept, bool | np.bool_) and estimator.fit_intercept != "penalised":
         raise ValueError(f"fit_intercept must be True, False or 'penalised', got {estimator.fit_intercept!r}.")
@@ -217,9 +223,21 @@ def read_settings(estimator: BaseUniSVM) -> FitSettings:
     )
 
 
+def check_cells(cells: Any) -> None:
+    """Raise when `cells` is neither None, "auto" nor a number of rows."""
+    if cells is None or (isinstance(cells, str) and cells == "auto") or (is_integer(cells) and cells >= 1):
+        return
+    raise ValueError(f"cells must be None, 'auto' or the most rows of a cell, a positive integer; got {cells!r}.")
+
+
 def target_encoder(estimator: BaseUniSVM, n_features: int) -> TargetEncoder:
     """Encoder of the targets of rows with so many features."""
     return estimator._target_encoder(n_features)
+
+
+def validate(estimator: BaseUniSVM, X, y, sample_weight) -> tuple[Any, np.ndarray, Any]:
+    """X and y as an estimator takes them, checked, and the weights, which are not."""
+    return estimator._validate(X, y, sample_weight)
 
 
 def describe_estimator(estimator: BaseEstimator, **others) -> dict[str, str]:
@@ -231,126 +249,3 @@ def describe_estimator(estimator: BaseEstimator, **others) -> dict[str, str]:
     return fingerprint.describe_parameters(
         kind | {name: value for name, value in parameters.items() if name not in _FREE_PARAMETERS}
     )
-
-
-# ------------------------------------------------------------------ fit
-
-
-def fit_estimator(
-    estimator: BaseUniSVM,
-    X,
-    y,
-    sample_weight=None,
-    init: KernelExpansion | None = None,
-    outer: Report | None = None,
-) -> BaseUniSVM:
-    """The estimator, fitted. If the fit fails, it is as before.
-
-    NumPy's warnings are off: checks of the result say what overflowed.
-
-    Parameters
-    ----------
-    estimator : BaseUniSVM
-    X, y, sample_weight
-        As given by the user.
-    init : KernelExpansion, optional
-        Functions in the units of y to start from; with ``warm_start``, those of the last fit.
-    outer : Report, optional
-        Of the search whose refit it is.
-    """
-    with np.errstate(all="ignore"):
-        settings = read_settings(estimator)
-    report = Report(estimator.verbose) if outer is None else outer.within("refit")
-    tasks = callbacks_of(estimator, report, X, y, sample_weight, engine.count_stages(settings))
-    with report, tasks as called_back:
-        with unchanged_on_failure(estimator), np.errstate(all="ignore"):
-            rows, fitted, attributes = _fit(estimator, settings, report, called_back, X, y, sample_weight, init)
-        set_attributes(estimator, attributes)
-        report.say(certificate(fitted))
-    warn_unless_converged(fitted, settings)
-    with np.errstate(all="ignore"):
-        warn_if_doubtful(rows, fitted, settings)
-    return estimator
-
-
-def _fit(
-    estimator: BaseUniSVM,
-    settings: FitSettings,
-    report: Report,
-    called_back: CallbackListener | None,
-    X,
-    y,
-    sample_weight,
-    init: KernelExpansion | None,
-) -> tuple[RowStore, Fitted, Attributes]:
-    """The training rows, the outcome of the fit, and the fitted attributes of an estimator."""
-    encoder = partial(target_encoder, estimator)
-    load: Callable[..., tuple[Any, TargetUnits, Attributes]] = _load
-    describe: Callable[[Any], dict[str, str]] = fingerprint.describe_store
-    if is_dask(X):
-        dask_fit.check_possible(estimator, settings)
-        load, describe = dask_fit.load, dask_fit.describe
-    rows, units, of_targets = load(estimator, X, y, sample_weight, encoder, count_threads(estimator.n_jobs))
-    if init is None and estimator.warm_start:
-        init = _last_functions(estimator, rows.n_features, units.n_columns, of_targets)
-    elif init is not None and len(init.dual_coef) != units.n_columns:
-        # it is of a sample that lacks a class
-        init = None
-
-    def identity() -> dict[str, str]:
-        start = () if init is None else (init.dual_coef, init.intercept, init.points, init.kernel)
-        return (
-            describe_estimator(estimator)
-            | describe(rows)
-            | {"the units of y": fingerprint.describe_together((units.offset, units.scale))}
-            | {"the function that it starts from": fingerprint.describe_together(start)}
-        )
-
-    def attributes_of(fitted: Fitted) -> Attributes:
-        return of_targets | fitted_attributes(fitted)
-
-    if called_back is not None:
-        called_back.attributes_of = attributes_of
-    with open_stages(estimator.checkpoint, identity, estimator.random_state) as stages, blas_threads(rows.n_threads):
-        runner = StageRunner(stages, report)
-        fitted = runner.stage(
-            "result",
-            lambda: engine.fit(rows, units, settings, runner, init),
-            lambda saved: Fitted.from_state(saved, rows, settings),
-            label="whole fit",
-        )
-    return rows, fitted, attributes_of(fitted)
-
-
-def _load(
-    estimator: BaseUniSVM, X, y, sample_weight, encoder: Callable[[int], TargetEncoder], n_threads: int
-) -> tuple[MemoryRows, TargetUnits, Attributes]:
-    """Rows with their training targets, the units of these, and the attributes that say what they mean."""
-    X, y, sample_weight = estimator._validate(X, y, sample_weight)
-    X = as_rows(X)
-    weights, precomputed = check_weights(sample_weight, X), is_precomputed(estimator.kernel)
-    if precomputed:
-        check_kernel_matrix(X)
-    targets, attributes = encoder(X.shape[1]).encode(y, weights, X.dtype)
-    kept, present = drop_zero_weights(X, targets.weights, precomputed=precomputed)
-    values, weights = targets.values, targets.weights
-    if len(present) < len(weights):
-        values, weights = values[present], weights[present]
-    values = np.ascontiguousarray(values, dtype=X.dtype)
-    # rows of a class are kept together, where pairs of classes read no others; in files they stay where they are
-    order = None if isinstance(kept, StoredRows) else order_by_class(values, targets.units.pairs)
-    rows = MemoryRows(kept, values, weights, n_threads, order, estimator.scratch_dir, present, given=X)
-    return rows, targets.units, attributes
-
-
-def _last_functions(
-    estimator: BaseUniSVM, n_features: int, n_columns: int, attributes: Attributes
-) -> KernelExpansion | None:
-    """The functions of the last fit, if they have the columns of this one and mean the same."""
-    if not hasattr(estimator, "dual_coef_") or is_precomputed(estimator.kernel):
-        return None
-    points = estimator.landmark_vectors_
-    has_columns = estimator.dual_coef_.shape[1] if points is None else points.shape[1] if points.ndim == 2 else None
-    same_shape = has_columns == n_features and len(estimator.dual_coef_) == n_columns
-    same_classes = np.array_equal(attributes.get("classes_", []), getattr(estimator, "classes_", []))
-    return estimator._expansion() if same_shape and same_classes else None

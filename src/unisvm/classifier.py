@@ -12,12 +12,13 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from unisvm._base import BaseUniSVM, fit_estimator
+from unisvm._base import BaseUniSVM
 from unisvm._validation import check_rows_and_targets, check_rows_to_score
 from unisvm.bases import uses_columns
 from unisvm.class_pairs import class_scores
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.predictions import map_predictions
+from unisvm.fitting import fit_estimator
 from unisvm.losses.base import CLASSIFICATION, Loss
 from unisvm.nystrom.column_map import has_many_columns
 from unisvm.targets import SignEncoder, check_labels
@@ -58,11 +59,11 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     scale : {"standard", "minmax"} or None, default=None
         Scale the columns of X inside, by the training rows: "standard" to mean 0 and variance 1, "minmax" to the range
         from 0 to 1. Zeros of sparse rows stay zeros: "standard" divides by the deviation there, and "minmax" by the
-        largest absolute value. Rows are scaled block by block as they are read, also those in files and on Dask; new
-        rows and landmarks of your own are given in the units of X. None takes X as it is.
+        largest absolute value. Rows are scaled as they are read, also those in files and on Dask; new rows and
+        landmarks of your own are given in the units of X. None takes X as it is.
     rank : int or None, default=1000
-        Most landmarks. None uses the full kernel, which needs memory for m² numbers. When there are no more rows than
-        this, all distinct rows are landmarks.
+        Most landmarks, of each cell if there are `cells`. None uses the full kernel, which needs memory for m² numbers.
+        When there are no more rows than this, all distinct rows are landmarks.
     rank_tol : float, default=1e-3
         Use fewer landmarks when the trace they leave out falls below this share, as measured on the rows that they are
         chosen from: all for "pivoted_cholesky", else those of a sample that are no landmarks.
@@ -85,11 +86,15 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         Multiplies the weights of each class's rows, as in SVC.
     multi_class : {"auto", "ovo", "ovr"}, default="auto"
         Three classes or more are fitted in pairs, as in SVC, or each against the rest. In pairs they bear wrong labels
-        better: against the rest, a bounded loss may give up all rows of a class. The work is the same, but there are
-        more columns. "auto" stands for pairs, but of a linear kernel with more than 2,000 columns for each against the
-        rest: there all rows are needed to learn from, and classes are separable (benchmarks/linear.py). It does so with
-        ``indefinite="krein"``, too, if the kernel need not be positive semidefinite: in pairs, the rows of two classes
-        alone would have to hold its negative part.
+        better: against the rest, a bounded loss may give up all rows of a class. "auto" stands for pairs, but of a
+        linear kernel with more than 2,000 columns for each against the rest (benchmarks/linear.py), and of an
+        indefinite one with ``indefinite="krein"``, whose negative part all rows hold better than those of two classes.
+    cells : int, "auto" or None, default=None
+        Part the space of the columns into cells of at most so many different rows, each with a machine of its own, of
+        the same kernel and C: many rows are told apart by many more landmarks, in a time that grows as their number.
+        "auto" stands for 1,000 rows, and None for one machine. High gammas suit small cells; see docs/cells.md.
+    partitions : int, default=1
+        With `cells`, the rows are parted so many times, each time otherwise, and decisions are the mean.
     solver : {"lbfgs", "dca"} or Solver, default="lbfgs"
         "dca" is the paper's Algorithm 1, in ``unisvm.solvers.DCA`` with its variants. An object with a method
         ``begin`` is a solver of your own: see `unisvm.solvers.Solver`.
@@ -155,6 +160,11 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     history_ : dict of lists
         ``objective``, ``stationarity``, ``seconds`` and ``n_sweeps``, one entry an iteration: the first is where the
         solver starts, each other one where it has moved. Sweeps in which it did not move have none.
+    partitions_ : list of CellTree
+        With `cells`: ``partitions_[0].cells_of(X)`` is the cell of each row.
+    cells_ : list of UniSVMClassifier
+        With `cells`, their machines, which have the landmarks and coefficients; `rank_`, `trace_error_`, `objective_`,
+        `stationarity_` and `n_sweeps_` then have an entry for each of them.
     pairs_ : ndarray of int of shape (n_columns, 2) or None
         Indices in `classes_` of the two classes of each column, for classes fitted in pairs.
     multilabel_ : bool

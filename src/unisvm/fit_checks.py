@@ -36,18 +36,31 @@ _FEW_LANDMARKS, _SHARE_OF_AVAILABLE = 15, 0.05
 _N_LEFT_ROWS, _COUNTS, _COUNTS_OF_FEW, _NEARLY_ALL, _LEAST_LEFT = 200, 0.5, 100, 0.85, 5e-15
 
 
-def warn_unless_converged(fitted: Fitted, settings: FitSettings) -> None:
-    """Warn, with advice, when the solver did not reach the tolerance, unless a callback ended it."""
-    reasons, worst = fitted.result.reasons, fitted.result.stationarity.max()
+def warn_unless_converged(
+    reasons: list[StopReason], worst: float, settings: FitSettings, *, single: bool, is_krein: bool = False
+) -> None:
+    """Warn, with advice, when the solver did not reach the tolerance, unless a callback ended it.
+
+    Parameters
+    ----------
+    reasons : list of StopReason
+        Of all columns.
+    worst : float
+        The largest stationarity of a column.
+    settings : FitSettings
+    single : bool
+        Whether the fit is in single precision.
+    is_krein : bool
+        Whether the regulariser is not convex.
+    """
     if StopReason.CALLBACK in reasons:
         return
     if StopReason.MAX_ITER in reasons:
         advice = "Raise max_iter, or raise tol, or lower C, or scale the columns of X."
-        if settings.indefinite == "krein" and fitted.basis.feature_map.signature[1]:
+        if is_krein:
             advice = "With indefinite='krein' the loss may have no minimum to come to: use 'flip', or raise max_iter."
         why = f"after max_iter={settings.max_iter} iterations "
     elif StopReason.PRECISION in reasons and worst > settings.tol:
-        single = fitted.expansion.dual_coef.dtype == np.float32
         advice = f"Scale the columns of X,{' or give it in float64,' if single else ''} or lower C, or raise tol."
         why = "where no further decrease can be told from rounding error, "
     else:
@@ -56,6 +69,19 @@ def warn_unless_converged(fitted: Fitted, settings: FitSettings) -> None:
         f"The solver stopped {why}with stationarity {worst:.2g}, where tol={settings.tol:g} was asked for. {advice}",
         ConvergenceWarning,
     )
+
+
+def warn_of_cells(rows: RowStore, kernel: Kernel, trace_errors: np.ndarray, ranks: np.ndarray) -> None:
+    """Warn when the machines of cells cannot be good, by the share of the trace that each leaves out and its rank."""
+    found = _different_scales(rows) if kernel.compares_columns else []
+    left_out, most = float(trace_errors.mean()), int(ranks.max())
+    if left_out > _MOST_LEFT_OUT:
+        found.append(
+            f"{most} landmarks leave out {100 * left_out:.0f} % of the kernel's trace in the average cell: what sets "
+            f"apart rows far from all of them is lost. Raise rank, or lower cells{_smoother(kernel)}."
+        )
+    for message in found:
+        warn_caller(message, FitWarning)
 
 
 def warn_if_doubtful(rows: RowStore, fitted: Fitted, settings: FitSettings) -> None:

@@ -10,11 +10,23 @@ from unisvm.engine import Fitted
 from unisvm.kernel_expansion import KernelExpansion
 from unisvm.targets import Attributes
 
+# attributes that one machine has and a fit with cells has not, or the other way round
+_OF_ONE_MACHINE = ("landmarks_", "landmark_vectors_", "dual_coef_", "intercept_", "signature_", "history_")
+_OF_CELLS = ("partitions_", "cells_")
+
 
 def set_attributes(estimator: BaseEstimator, attributes: Attributes) -> None:
     """Give the estimator these fitted attributes."""
     for name, value in attributes.items():
         setattr(estimator, name, value)
+
+
+def replace_attributes(estimator: BaseEstimator, attributes: Attributes) -> None:
+    """Give the estimator these fitted attributes in place of those of an earlier fit, of one machine or of cells."""
+    for name in (*_OF_ONE_MACHINE, *_OF_CELLS):
+        if hasattr(estimator, name) and name not in attributes:
+            delattr(estimator, name)
+    set_attributes(estimator, attributes)
 
 
 def model_attributes(basis: Basis, trace_error: float, expansion: KernelExpansion) -> Attributes:

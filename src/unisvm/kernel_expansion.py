@@ -57,7 +57,7 @@ class KernelExpansion(NamedTuple):
         dtype = np.result_type(X.dtype, self.dual_coef.dtype)
         empty = postprocess(np.empty((0, len(self.dual_coef)), dtype=dtype))
         shape = (X.shape[0], *empty.shape[1:])
-        result = np.empty(shape, empty.dtype) if out is None else _check_out(out, shape, empty.dtype)
+        result = np.empty(shape, empty.dtype) if out is None else checked_out(out, shape, empty.dtype)
         pages = Pages.of(result)
         # a block of rows that are in a file is in memory beside its features
         width = max(self.dual_coef.shape[1], X.entries_a_row if isinstance(X, StoredRows) else 1, 1)
@@ -73,7 +73,8 @@ class KernelExpansion(NamedTuple):
         return result
 
 
-def _check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+def checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """The array that results are asked for in; raises when it is none for results of this shape and type."""
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype or not out.flags.writeable:
         is_what = f"one of shape {out.shape} and type {out.dtype}" if isinstance(out, np.ndarray) else repr(type(out))
         if isinstance(out, np.ndarray) and not out.flags.writeable:

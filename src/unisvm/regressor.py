@@ -10,10 +10,11 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from unisvm._base import BaseUniSVM, fit_estimator
+from unisvm._base import BaseUniSVM
 from unisvm._validation import check_rows_and_targets, check_rows_to_score
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.predictions import map_predictions
+from unisvm.fitting import fit_estimator
 from unisvm.losses.base import REGRESSION, Loss
 from unisvm.targets import TargetScaler
 
@@ -48,7 +49,8 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
     fit_intercept : bool or "penalised", default=True
         Whether to add an offset, which is not penalised, or is, as in `UniSVMClassifier`. If it is not True, the target
         is scaled but not shifted.
-    solver, tol, max_iter, warm_start, memory_limit, scratch_dir, checkpoint, n_jobs, verbose, random_state
+    cells, partitions, solver, tol, max_iter, warm_start, memory_limit, scratch_dir, checkpoint, n_jobs, verbose, \
+random_state
         As in `UniSVMClassifier`.
 
     Attributes
@@ -60,7 +62,8 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         The robust scale of each target.
     target_centre_ : ndarray of shape (n_targets,)
         Its median; 0 without an intercept.
-    C_, C_scores_, landmarks_, landmark_vectors_, kernel_, rank_, signature_, trace_error_
+    C_, C_scores_, landmarks_, landmark_vectors_, kernel_, rank_, signature_, trace_error_, partitions_, \
+cells_
         As in `UniSVMClassifier`.
     objective_, stationarity_, n_iter_, n_sweeps_, history_
         As in `UniSVMClassifier`; the objective is that of the scaled target.
@@ -131,7 +134,7 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
         """
         if is_dask(X):
             check_is_fitted(self)
-            width = None if self._one_target else len(self.dual_coef_)
+            width = None if self._one_target else len(self.target_scale_)
             return map_predictions(self, "predict", X, n_columns=width, out=out)
         return self._decision(X, self._squeeze, out)
 

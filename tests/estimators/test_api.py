@@ -29,6 +29,8 @@ SHARED_FIRST = {
     "fit_intercept": True,
 }
 SHARED_LAST = {
+    "cells": None,
+    "partitions": 1,
     "solver": "lbfgs",
     "tol": 1e-4,
     "max_iter": 1000,

@@ -3,7 +3,7 @@
 Of a fit: "begun" (its identity and random state), "landmarks" (their indices and the factor L), "gram" (moments of the
 features), "C" (if it is chosen by the rows), "start" (weights and preconditioner), "solver" (the iteration, from time
 to time) and "result" (the model). Of a search: "promising" (the cells to try), and the scores of each kernel, "gamma-3"
-or "2000-rows-gamma-3".
+or "2000-rows-gamma-3". Of a fit with cells: "partition" (their tree), "C" and the model of each, "cell-12".
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BEGUN, _RESULT = "begun", "result"
 # in their order
 _INTERMEDIATE_STAGES = ("landmarks", "gram", "C", "start", "solver")
 _STAGES = (_BEGUN, *_INTERMEDIATE_STAGES, _RESULT)
-_OF_SEARCH = re.compile(r"(\d+-rows-|losses-|Cs-)?gamma-\d+|suited")
+_OF_PARTS = re.compile(r"(\d+-rows-|losses-|Cs-)?gamma-\d+|suited|partition|cell-\d+")
 # name of the JSON header in a file
 _HEADER = "meaning"
 _HEADER_TYPES = {"identity": dict, "run": str, "random": dict, "arrays": dict}
@@ -93,7 +93,7 @@ class Checkpoint(Stages):
         """Take on the stages in the folder, or begin. Raises when a file is damaged or of another fit."""
         names = [path.name.removeprefix("unisvm-").split(".")[0] for path in self._folder.glob("unisvm-*.ckpt*")]
         present = {}
-        for stage in [*_STAGES, *sorted({name for name in names if _OF_SEARCH.fullmatch(name)})]:
+        for stage in [*_STAGES, *sorted({name for name in names if _OF_PARTS.fullmatch(name)})]:
             temporary_path(self._path(stage)).unlink(missing_ok=True)
             if self._path(stage).exists():
                 with read_file(self._path(stage)) as archive:

@@ -53,6 +53,7 @@ def check_possible(estimator: Any, settings: FitSettings) -> None:
         "rank": ("a number", settings.rank is None),
         "landmarks": ("'rpcholesky'", greedy),
         "solver": ("'lbfgs'", trait(settings.solver, "copies_of_features") > 1),
+        "cells": ("None", estimator.cells is not None),
     }
     for name, (instead, is_needed) in needs.items():
         if is_needed:

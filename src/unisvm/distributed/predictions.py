@@ -51,7 +51,7 @@ def map_predictions(
             "call compute_chunk_sizes() of both arrays."
         )
     if dtype is None:
-        dtype = np.result_type(_precision(X), estimator.dual_coef_.dtype)
+        dtype = np.result_type(_precision(X), getattr(estimator, "cells_", [estimator])[0].dual_coef_.dtype)
     model = send(estimator)
     width = () if n_columns is None else n_columns if isinstance(n_columns, tuple) else (n_columns,)
     empty = np.empty((0, *width), dtype)

@@ -19,6 +19,7 @@ from unisvm.class_pairs import class_pairs
 from unisvm.classifier import UniSVMClassifier
 from unisvm.fitted_attributes import set_attributes
 from unisvm.kernels import Kernel
+from unisvm.model_files.cells import check_cells
 from unisvm.model_files.encoding import CannotSave
 from unisvm.model_files.fields import Fields
 from unisvm.model_files.parts import check_fitted_kernel, make
@@ -134,8 +135,18 @@ def check_history(fields: Fields, names: tuple[str, ...] = ()) -> None:
         raise fields.refuse("history_", f"lists of {', '.join(names)}")
 
 
+def _check_machine(fields: Fields, cls: type[BaseEstimator]) -> int:
+    """Number of columns of a machine, of which what predictions read is checked, or of the machines of cells."""
+    n_features = check_features(fields)
+    if "cells_" in fields:
+        return check_cells(fields, cls, n_features)
+    n_columns, n_points = check_expansion(fields, n_features)
+    _check_fit(fields, n_columns, n_points)
+    return n_columns
+
+
 def _classifier_of(fields: Fields) -> UniSVMClassifier:
-    n_columns, n_points = check_expansion(fields, check_features(fields))
+    n_columns = _check_machine(fields, UniSVMClassifier)
     multilabel = fields.flag("_multilabel")
     n_classes, pairs = check_classes(fields, 1 if multilabel else 2), fields.take("_pairs")
     if pairs is not None:
@@ -147,18 +158,16 @@ def _classifier_of(fields: Fields) -> UniSVMClassifier:
             raise fields.refuse("_pairs", "all pairs of classes in their order")
     elif n_columns != (1 if n_classes == 2 and not multilabel else n_classes):
         raise fields.refuse("dual_coef_", f"the coefficients of {n_classes} classes")
-    _check_fit(fields, n_columns, n_points)
     return estimator_of(UniSVMClassifier, fields)
 
 
 def _regressor_of(fields: Fields) -> UniSVMRegressor:
-    n_columns, n_points = check_expansion(fields, check_features(fields))
+    n_columns = _check_machine(fields, UniSVMRegressor)
     fields.array("target_centre_", (n_columns,))
     if not (fields.array("target_scale_", (n_columns,)) > 0).all():
         raise fields.refuse("target_scale_", "positive")
     if fields.flag("_one_target") and n_columns > 1:
         raise fields.refuse("_one_target", f"False for {n_columns} targets")
-    _check_fit(fields, n_columns, n_points)
     return estimator_of(UniSVMRegressor, fields)
 
 

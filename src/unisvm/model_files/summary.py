@@ -36,8 +36,9 @@ def summarise(model: BaseEstimator, not_saved: dict[str, str]) -> dict[str, Any]
 def _of_estimator(estimator: BaseEstimator) -> dict[str, Any]:
     """Entries that may be None."""
     best = getattr(estimator, "best_estimator_", estimator)
+    cells = getattr(best, "cells_", None)
     kernel, points = getattr(best, "kernel_", None), getattr(best, "landmark_vectors_", None)
-    coefficients = getattr(best, "dual_coef_", None)
+    coefficients = getattr(best if cells is None else cells[0], "dual_coef_", None)
     if coefficients is None:
         coefficients = getattr(best, "coef_", None)
     classes = getattr(estimator, "classes_", None)
@@ -49,7 +50,8 @@ def _of_estimator(estimator: BaseEstimator) -> dict[str, Any]:
         "C": _numbers(getattr(best, "C_", getattr(best, "C", None))),
         "kernel": _describe(kernel) if isinstance(kernel, Kernel) else None,
         "n_landmarks": None if points is None else int(points.shape[0]),
-        "rank": getattr(best, "rank_", None),
+        "n_cells": None if cells is None else len(cells),
+        "rank": getattr(best, "rank_", None) if cells is None else int(best.rank_.max()),
         "trace_left_out": _numbers(getattr(best, "trace_error_", None)),
         "n_columns": None if coefficients is None else len(coefficients),
         "precision": None if coefficients is None else str(coefficients.dtype),

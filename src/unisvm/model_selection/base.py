@@ -21,7 +21,6 @@ from unisvm._base import (
     BaseUniSVM,
     FitParameters,
     describe_estimator,
-    fit_estimator,
     read_settings,
     target_encoder,
 )
@@ -37,6 +36,7 @@ from unisvm._validation import (
 from unisvm.checkpoint import fingerprint, open_stages
 from unisvm.distributed.collections import is_dask
 from unisvm.distributed.fit import draw
+from unisvm.fitting import fit_estimator
 from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels.base import as_rows
 from unisvm.losses.base import CLASSIFICATION, Loss

@@ -72,6 +72,11 @@ def read_model(model: BaseEstimator) -> FittedModel:
                 "Fit it with refit=True."
             )
         model = model.best_estimator_
+    if hasattr(model, "cells_"):
+        raise ValueError(
+            f"This model has {len(model.cells_)} machines, one for each cell of its rows, which no graph is made of. "
+            "Export a fit with cells=None, or use `unisvm.save`."
+        )
     if isinstance(model, BaseSparseUniSVM):
         functions = KernelExpansion(Linear(), None, model.coef_, model.intercept_)
     elif isinstance(model, KernelEstimator):

@@ -92,6 +92,8 @@ class ConvergenceDisplay:
         """
         require_matplotlib()
         model = plain_model(estimator)
+        if hasattr(model, "cells_"):
+            raise TypeError("Every cell of this fit has iterations of its own: draw one of the machines in cells_.")
         if not hasattr(model, "history_"):
             raise TypeError(f"{type(model).__name__} has no history_: it is not fitted by iterations that are kept.")
         return cls(model.history_, tol=getattr(model, "tol", None)).plot(ax, against=against, **line_kw)

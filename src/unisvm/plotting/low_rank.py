@@ -134,6 +134,8 @@ def _check_possible(model: Any) -> None:
     """Raise when the landmarks of a fit have no such curve."""
     if not isinstance(model, KernelEstimator) or not hasattr(model, "rank_tol"):
         raise TypeError(f"LowRankDisplay is for fits with landmarks, and {type(model).__name__} has none.")
+    if hasattr(model, "cells_"):
+        raise ValueError("Every cell of this fit has landmarks of its own: draw one of the machines in cells_.")
     if model.landmark_vectors_ is None:
         raise ValueError(
             "This fit has a linear kernel without landmarks, which is exact: nothing is left out. Give landmarks= as "

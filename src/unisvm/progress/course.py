@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unisvm.progress.events import (
+    CellFitted,
     CellScored,
     Event,
     IterationEnds,
@@ -56,6 +57,7 @@ class Course:
         self._stages: dict[tuple[str, ...], tuple[str, float]] = {}
         self._solver: _SolverCourse | None = None
         self._round: _RoundCourse | None = None
+        self._cells: CellFitted | None = None
 
     def follow(self, event: Event) -> None:
         """Take in an event."""
@@ -65,6 +67,8 @@ class Course:
             if self._solver is None:
                 self._solver = _SolverCourse(event)
             self._solver.follow(event)
+        elif isinstance(event, CellFitted):
+            self._cells = event
         elif isinstance(event, RoundBegins):
             self._round = _RoundCourse(event)
         elif isinstance(event, RoundEnds):
@@ -80,6 +84,8 @@ class Course:
             self._stages.pop(key, None)
         if event.name == "solver":
             self._solver = None
+        if event.name == "cells":
+            self._cells = None
 
     def standing(self) -> Standing | None:
         """How far the fit is; None between its stages."""
@@ -94,6 +100,9 @@ class Course:
         name = ", ".join([*path, label])
         if self._solver is not None:
             return self._solver.standing(name, now)
+        if self._cells is not None:
+            done, n_cells = self._cells.number, self._cells.n_cells
+            return Standing(f"{name}: {done} of {n_cells}", now - began, done / n_cells)
         return Standing(name, now - began, None)
 
 

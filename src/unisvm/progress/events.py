@@ -113,6 +113,25 @@ class IterationEnds(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CellFitted(Event):
+    """A cell of the rows has its machine, of a fit with ``cells``; others may be under way in threads.
+
+    Attributes
+    ----------
+    number, n_cells : int
+        Of the cells that have theirs, this one included, and of all.
+    n_rows : int
+    seconds : float
+        That it took.
+    """
+
+    number: int
+    n_cells: int
+    n_rows: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class RoundBegins(Event):
     """A round of a search begins.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from unisvm.progress.events import (
+    CellFitted,
     CellScored,
     Event,
     FeaturesBuilt,
@@ -27,6 +28,8 @@ def printed_line(event: Event, verbose: int) -> str | None:
         return f"  {event.number:4d}  {standing(event)}  {event.seconds:.2f} s"
     if isinstance(event, FeaturesBuilt):
         return f"  {event.text}"
+    if isinstance(event, CellFitted) and verbose >= 2:
+        return f"  {_event_text(event)}"
     if isinstance(event, CellScored) and verbose >= 2:
         return f"  {described(event.params)}: {event.score:.6g}"
     if isinstance(event, RoundEnds) and not event.failed:
@@ -47,6 +50,8 @@ def _event_text(event: Event) -> str:
         return f"{event.label} {_took(event)}"
     if isinstance(event, IterationEnds):
         return f"iteration {event.number}: {standing(event)}, {event.n_sweeps} sweeps, {event.seconds:.2f} s"
+    if isinstance(event, CellFitted):
+        return f"cell {event.number} of {event.n_cells}: {counted(event.n_rows, 'row')}, {event.seconds:.3f} s"
     if isinstance(event, RoundBegins):
         return f"round {event.name} begins: {counted(event.n_kernels, 'kernel')}, {counted(event.n_cells, 'cell')}"
     if isinstance(event, RoundEnds):

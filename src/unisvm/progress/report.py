@@ -88,6 +88,12 @@ class Report:
         inner._listeners = list(self._listeners)
         return inner
 
+    def silent(self) -> Report:
+        """A report that nobody hears."""
+        inner = self.within()
+        inner._listeners = []
+        return inner
+
     def add(self, listener: Listener) -> None:
         """Hand events from now on to another listener, too."""
         self._listeners.append(listener)

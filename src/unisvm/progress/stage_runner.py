@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -37,6 +38,7 @@ class StageRunner:
         self._stages = stages
         self.report = report
         self._is_ended_early = False
+        self._lock = Lock()
         if stages.finished:
             report.say(f"resumes from the checkpoint after: {', '.join(stages.finished)}")
 
@@ -64,6 +66,22 @@ class StageRunner:
             if not self._is_ended_early:
                 self._stages.save(name, result.state())
             return result
+
+    def parallel_stage(self, name: str, compute: Callable[[], R], restore: Callable[[Arrays], R]) -> R:
+        """The same for one of several stages at the same time, in threads, of which nothing is told."""
+        with self._lock:
+            saved = self._stages.load(name)
+        if saved is not None:
+            with self._stages.restoring(name):
+                return restore(saved)
+        result = compute()
+        with self._lock:
+            self._stages.save(name, result.state())
+        return result
+
+    def apart(self, seed: int) -> StageRunner:
+        """Runner of a fit that is part of this one, with random numbers of its own: it keeps and tells nothing."""
+        return StageRunner(Stages(np.random.RandomState(seed)), self.report.silent())
 
     def saved_iteration(self) -> Arrays | None:
         """State of the solver in which an earlier run was broken off."""
