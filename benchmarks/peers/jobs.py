@@ -31,6 +31,9 @@ WIDE = {
     4000: {"gamma": 8.0, "penalty": 1e-7, "landmarks": "uniform"},
     8000: {"gamma": 16.0, "penalty": 5e-8, "landmarks": "uniform"},
 }
+#: machines of cells, with a narrow kernel, and the mean of three partitions
+CELLS = {"cells": "auto", "kernel": "laplacian", "gamma": 2.0, "C": 10.0}
+PARTED = CELLS | {"partitions": 3}
 
 _QUADRATIC = "not tried: its time grows with the square of the rows"
 LEFT_OUT = {
@@ -81,12 +84,15 @@ def every_job() -> list[Job]:
         wide = {"rank": rank, "rank_tol": 0.0} | options
         default = {name: value for name, value in wide.items() if name != "landmarks"}
         jobs += [Job("covtype", "unisvm", chosen, 1, "rank") for chosen in (wide, default)]
+    jobs += [Job("covtype", "unisvm", CELLS, 3), Job("covtype", "unisvm", PARTED, 1)]
     for rank in RANKS:
         jobs.append(Job("ijcnn1", "unisvm", {"rank": rank, "rank_tol": 0.0}, 1, "rank"))
         if rank <= 2000:
             jobs.append(Job("ijcnn1", "nystroem-ridge", {"rank": rank}, 1, "rank"))
     for label, n_rows in BOARD_SIZES.items():
         jobs.append(Job(f"board-{label}", "unisvm", repeats=1 if n_rows > 10**6 else 3, part="rows"))
+        if n_rows >= 10**5:
+            jobs.append(Job(f"board-{label}", "unisvm", {"cells": "auto"}, 1, "rows"))
         if n_rows <= 10**6:
             jobs.append(Job(f"board-{label}", "nystroem-ridge", repeats=1, part="rows"))
             jobs.append(Job(f"board-{label}", "lightgbm", repeats=1, part="rows"))

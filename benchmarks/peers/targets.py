@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from peers.jobs import EVEN, TEN_LOSSES, WIDE
+from peers.jobs import CELLS, EVEN, PARTED, TEN_LOSSES, WIDE
 from peers.tasks import BOARD_SIZES
 
 
@@ -87,10 +87,11 @@ def _least_against_algorithm_1(task: str) -> Callable[[Table], float]:
     return figure
 
 
-def _growth(table: Table) -> float:
-    """The exponent of the fit's time in the number of rows."""
-    seconds = [table.fit(f"board-{label}", "unisvm") for label in BOARD_SIZES]
-    return float(np.polyfit(np.log(list(BOARD_SIZES.values())), np.log(seconds), 1)[0])
+def _growth(table: Table, least: int = 0, **options) -> float:
+    """The exponent of the fit's time in the number of rows, from so many on."""
+    sizes = {label: n_rows for label, n_rows in BOARD_SIZES.items() if n_rows >= least}
+    seconds = [table.fit(f"board-{label}", "unisvm", **options) for label in sizes]
+    return float(np.polyfit(np.log(list(sizes.values())), np.log(seconds), 1)[0])
 
 
 def _wide(rank: int) -> dict:
@@ -133,6 +134,27 @@ CLAIMS = [
         at_least=False,
         unit=" GB",
     ),
+    Claim(
+        "covtype, cells, accuracy", 94.5, lambda table: table.get("accuracy", "covtype", "unisvm", **CELLS), unit=" %"
+    ),
+    Claim(
+        "covtype, cells, fit against rank 4000",
+        1,
+        lambda table: table.fit("covtype", "unisvm", **_wide(4000)) / table.fit("covtype", "unisvm", **CELLS),
+    ),
+    Claim(
+        "covtype, cells, peak memory",
+        6,
+        lambda table: table.get("peak_megabytes", "covtype", "unisvm", **CELLS) / 1024,
+        at_least=False,
+        unit=" GB",
+    ),
+    Claim(
+        "covtype, mean of three partitions, accuracy",
+        96.2,
+        lambda table: table.get("accuracy", "covtype", "unisvm", **PARTED),
+        unit=" %",
+    ),
     Claim("covtype-100k, fit against intelex SVC", 30, _faster("covtype-100k", "intelex-svm")),
     Claim("covtype-100k, accuracy above it", _SLACK, _lead("covtype-100k", "intelex-svm"), unit=" points"),
     Claim("mnist, fit against scikit-learn's SVC", 30, _faster("mnist", "sklearn-svm")),
@@ -154,4 +176,11 @@ CLAIMS = [
         unit=" GB",
     ),
     Claim("checkerboard, growth of the fit's time with the rows", 1.1, _growth, at_least=False, unit=" exponent"),
+    Claim(
+        "checkerboard, cells, growth from 100,000 to 3,000,000 rows",
+        1.1,
+        lambda table: _growth(table, 10**5, cells="auto"),
+        at_least=False,
+        unit=" exponent",
+    ),
 ]

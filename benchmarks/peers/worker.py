@@ -63,10 +63,10 @@ def measure(task_name: str, system_name: str, options: dict) -> dict:
         result["rmse"] = float(np.sqrt(np.mean((predicted - y_test) ** 2)))
     if hasattr(model, "stationarity_"):
         result |= {
-            "rank": int(model.rank_),
+            "rank": int(np.max(model.rank_)),
             "sweeps": int(np.max(model.n_sweeps_)),
             "stationarity": float(np.max(model.stationarity_)),
-            "trace_error": float(model.trace_error_),
+            "trace_error": float(np.mean(model.trace_error_)),
         }
     return result
 
