@@ -113,6 +113,8 @@ class FitParameters(CallbackSupportMixin, ParameterEstimator):
     landmarks: Any = "rpcholesky"
     indefinite: str = "flip"
     fit_intercept: bool | str = True
+    cells: Any = None
+    partitions: int = 1
     tol: float = 1e-4
     max_iter: int = 1000
     memory_limit: str | float | None = None
@@ -129,8 +131,6 @@ class BaseUniSVM(FitParameters, KernelEstimator, LossParameters):
 
     _task: ClassVar[str]
     C: float | str = "auto"
-    cells: Any = None
-    partitions: int = 1
     solver: Any = "lbfgs"
     warm_start: bool = False
 

@@ -88,6 +88,14 @@ class CChoice(NamedTuple):
         return cls(float(state["C"]), state["Cs"], state["errors"])
 
 
+def mean_choice(choices: Sequence[CChoice]) -> CChoice:
+    """The mean of what suits several sets of rows: of C by its logarithm, and of the errors."""
+    n_Cs = min(len(choice.Cs) for choice in choices)
+    Cs, errors = (np.array([each[:n_Cs] for each in arrays]) for arrays in zip(*(c[1:] for c in choices), strict=True))
+    C = float(np.exp(np.mean([np.log(choice.C) for choice in choices])))
+    return CChoice(C, np.exp(np.log(Cs).mean(axis=0)), errors.mean(axis=0))
+
+
 class SampledRows(NamedTuple):
     """Distinct rows of a sample: features in the orthonormal basis, mean targets, and weights."""
 

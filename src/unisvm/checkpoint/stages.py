@@ -31,7 +31,7 @@ _BEGUN, _RESULT = "begun", "result"
 # in their order
 _INTERMEDIATE_STAGES = ("landmarks", "gram", "C", "start", "solver")
 _STAGES = (_BEGUN, *_INTERMEDIATE_STAGES, _RESULT)
-_OF_PARTS = re.compile(r"(\d+-rows-|losses-|Cs-)?gamma-\d+|suited|partition|cell-\d+")
+_OF_PARTS = re.compile(r"(part-\d+-)?(\d+-rows-|losses-|Cs-)?gamma-\d+|suited|partition|cell-\d+")
 # name of the JSON header in a file
 _HEADER = "meaning"
 _HEADER_TYPES = {"identity": dict, "run": str, "random": dict, "arrays": dict}

@@ -20,7 +20,7 @@ from unisvm.engine import FitSettings, Fitted
 from unisvm.fitted_attributes import fitted_attributes
 from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels import Kernel
-from unisvm.leave_one_out import CChoice
+from unisvm.leave_one_out import CChoice, mean_choice
 from unisvm.local.columns import CellColumns, columns_of_cell
 from unisvm.local.tree import CellTree, Partitions, grow_tree
 from unisvm.parallel import run
@@ -250,10 +250,7 @@ def _choose_C(cells: Iterable[_Cell], settings: FitSettings, n_threads: int) -> 
     if not choices:
         # each of them has one class
         return CChoice(1.0, np.empty(0), np.empty(0))
-    n_Cs = min(len(choice.Cs) for choice in choices)
-    log_Cs = np.mean([np.log(choice.Cs[:n_Cs]) for choice in choices], axis=0)
-    errors = np.mean([choice.errors[:n_Cs] for choice in choices], axis=0)
-    return CChoice(float(np.exp(np.mean([np.log(choice.C) for choice in choices]))), np.exp(log_Cs), errors)
+    return mean_choice(choices)
 
 
 def _suitable_C(cell: _Cell, settings: FitSettings) -> CChoice:

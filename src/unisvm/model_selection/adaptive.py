@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from unisvm import engine
-from unisvm.leave_one_out import CChoice
+from unisvm.leave_one_out import CChoice, mean_choice
 from unisvm.model_selection.axes import Axes, KernelChoice
 from unisvm.model_selection.folds import SearchJob, whole_rows
 from unisvm.parallel import blas_threads, count_threads, run
@@ -27,6 +28,8 @@ from unisvm.targets import TargetUnits
 _ROUNDS = ((1500, 0.25, 5000, 200, 4), (3000, 1.0, 10_000, 500, 3))
 # with many rows there is a landmark for so many: few of them would favour smooth kernels
 _ROWS_A_LANDMARK, _MAX_RANK = 6, 1000
+# Cells that are fitted one by one are judged with all of their landmarks: in the first round so many, then all.
+_CELLS_OF_FIRST_ROUND = 3
 # in the end, those whose error is no higher than the least times the first number, and those with the best gamma of
 # their kernel if it is no higher than the least times the second
 _CLOSE, _CLOSE_KERNELS = 1.05, 1.1
@@ -44,9 +47,9 @@ def suitable_Cs(job: SearchJob, axes: Axes, choices: Sequence[KernelChoice], rep
     report : Report
     """
     left = np.arange(len(choices))
-    for least, share, most, rank, n_left in _ROUNDS:
-        n_rows = int(min(max(least, share * np.count_nonzero(job.weights)), most))
-        judged = _judge_all(job, axes, [choices[g] for g in left.tolist()], n_rows, rank)
+    for round_ in _ROUNDS:
+        *_, n_left = round_
+        judged = _judge_all(job, axes, [choices[g] for g in left.tolist()], _samples(job, round_))
         errors = np.array([of_losses[0].errors.min() for of_losses in judged])
         order = np.argsort(errors, kind="stable")[:n_left]
         left, errors, judged = left[order], errors[order], [judged[i] for i in order]
@@ -60,16 +63,39 @@ def suitable_Cs(job: SearchJob, axes: Axes, choices: Sequence[KernelChoice], rep
     return suited
 
 
-def _judge_all(
-    job: SearchJob, axes: Axes, choices: Sequence[KernelChoice], n_rows: int, rank: int
-) -> list[list[CChoice]]:
-    """C that suits the rows for each kernel and loss, by so many rows and landmarks."""
+class _Sample(NamedTuple):
+    """Rows that kernels are judged on, with the units of their targets, and most landmarks."""
+
+    rows: MemoryRows
+    units: TargetUnits
+    rank: int
+
+
+def _samples(job: SearchJob, round_: tuple[int, float, int, int, int]) -> list[_Sample]:
+    """The rows of a round: a sample of all, or of cells that are fitted one by one some or all."""
+    least, share, most, rank, _ = round_
+    if job.drawn is not None:
+        parts = job.drawn.parts[: _CELLS_OF_FIRST_ROUND if round_ is _ROUNDS[0] else None]
+        stores = [whole_rows(job, part) for part in parts]
+        return [_Sample(rows.with_threads(1), units, min(rows.n_rows, _MAX_RANK)) for rows, units in stores]
+    n_rows = int(min(max(least, share * np.count_nonzero(job.weights)), most))
     rows, units = whole_rows(job, _sample(job, n_rows))
-    rank = min(max(rank, rows.n_rows // _ROWS_A_LANDMARK), _MAX_RANK)
-    n_threads = min(count_threads(job.template.n_jobs), len(choices))
-    tasks = [partial(_judge, job, axes, choice, rows.with_threads(1), units, rank) for choice in choices]
+    return [_Sample(rows.with_threads(1), units, min(max(rank, rows.n_rows // _ROWS_A_LANDMARK), _MAX_RANK))]
+
+
+def _judge_all(
+    job: SearchJob, axes: Axes, choices: Sequence[KernelChoice], samples: list[_Sample]
+) -> list[list[CChoice]]:
+    """C that suits the rows for each kernel and loss: the mean over the samples."""
+    tasks = [partial(_judge, job, axes, choice, *sample) for choice in choices for sample in samples]
+    n_threads = min(count_threads(job.template.n_jobs), len(tasks))
     with blas_threads(1):
-        return run(tasks, n_threads)
+        judged = run(tasks, n_threads)
+    n = len(samples)
+    return [
+        [mean_choice(of_samples) if n > 1 else of_samples[0] for of_samples in zip(*judged[k : k + n], strict=True)]
+        for k in range(0, len(judged), n)
+    ]
 
 
 def _sample(job: SearchJob, n_rows: int) -> np.ndarray | None:

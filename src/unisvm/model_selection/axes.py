@@ -42,6 +42,16 @@ class KernelChoice(NamedTuple):
     kernel: Any
     gamma: Any
 
+    def resolve(self, n_features: int, variance: float) -> KernelChoice:
+        """The same with gamma as a number, if the kernel has one that stands for it."""
+        if not isinstance(self.gamma, str) or not isinstance(self.kernel, str):
+            return self
+        kernel = kernels.get(self.kernel)
+        if "gamma" not in kernel.get_params():
+            return self
+        resolved = kernels.get(self.kernel, gamma=self.gamma).resolve(n_features, lambda: variance)
+        return self._replace(gamma=resolved.get_params()["gamma"])
+
     @property
     def name(self) -> str:
         """The kernel and its gamma, for people."""
@@ -69,8 +79,11 @@ class Axes(NamedTuple):
     kernels: list[Any]
     gammas: list[Any] | int
 
-    def kernel_choices(self, n_features: int, variance: float) -> list[KernelChoice]:
-        """Every kernel with each of its values of gamma, for rows with this variance of their entries."""
+    def kernel_choices(self, n_features: int, variance: float, steps_up: int = 0) -> list[KernelChoice]:
+        """Every kernel with each of its values of gamma, for rows with this variance of their entries.
+
+        The default values are shifted up by so many steps of their grid.
+        """
         choices = []
         for given in self.kernels:
             kernel = kernels.get(given) if isinstance(given, str) else None
@@ -79,7 +92,7 @@ class Axes(NamedTuple):
                 # it has none, or brings its own
                 gammas = ["scale"]
             elif isinstance(gammas, int):
-                powers = np.arange(gammas) - (gammas - 1) / 2
+                powers = np.arange(gammas) - (gammas - 1) / 2 + steps_up
                 gammas = (kernel.gamma_of_scale(n_features, variance) * _GAMMA_FACTOR**powers).tolist()
             choices += [KernelChoice(given, gamma) for gamma in gammas]
         return choices

@@ -52,17 +52,18 @@ from unisvm.model_selection.axes import (
     read_losses,
     search_method,
 )
-from unisvm.model_selection.folds import SearchJob, Splits
+from unisvm.model_selection.cell_search import search_cells
+from unisvm.model_selection.drawn_cells import draw_for
+from unisvm.model_selection.folds import SearchJob, Splits, kernel_choices
 from unisvm.model_selection.outcome import SearchOutcome, search_attributes
 from unisvm.model_selection.scorers import make_scorer, route
-from unisvm.model_selection.search import Scores, search_grid
+from unisvm.model_selection.search import Scores, search_all
 from unisvm.model_selection.splits import read_splits
 from unisvm.model_selection.suspects import Cell, CleanRefit
 from unisvm.parallel import count_threads
 from unisvm.progress import Report
 from unisvm.progress.callbacks import CallbackListener, callbacks_of
-from unisvm.rows import MemoryRows
-from unisvm.scaling import read_scaling
+from unisvm.rows.mapped import take_rows
 from unisvm.targets import Attributes
 
 # of rows on Dask, so many are searched on
@@ -255,6 +256,11 @@ def plan(
         sample_weight = np.full(len(weights), sample_weight)
     if is_precomputed(template.kernel):
         check_kernel_matrix(X)
+    drawn = None if whole else draw_for(search, template, X, y, weights)
+    if drawn is not None:
+        params = {name: drawn.take_argument(value, len(weights)) for name, value in params.items()}
+        X, y, weights = take_rows(X, drawn.row_indices), y[drawn.row_indices], weights[drawn.row_indices]
+        sample_weight = None if sample_weight is None else weights
     scorer = search._scorer()
     routed = route(search, scorer, sample_weight, params)
     splits = everything = [(np.arange(X.shape[0]),) * 2]
@@ -265,19 +271,10 @@ def plan(
     search._check_splits(y, weights, splits)
     if whole and splits is not everything:
         splits = everything + splits
+    if drawn is not None:
+        drawn = drawn.with_splits(splits)
     memory = MemoryBudget.parse(search.memory_limit)
-    return SearchJob(template, X, y, weights, attributes, splits, scorer, routed.scorer.score, memory)
-
-
-def kernel_choices(axes: Axes, job: SearchJob) -> list[KernelChoice]:
-    """Every kernel of a grid with each of its values of gamma, for the rows of a job."""
-    n_rows, n_features = job.X.shape
-    rows = MemoryRows(job.X, np.empty((n_rows, 0)), job.weights)
-    variance = 0.0
-    if isinstance(axes.gammas, int):
-        scale = job.template.scale
-        variance = rows.variance() if scale is None else read_scaling(rows, scale).variance
-    return axes.kernel_choices(n_features, variance)
+    return SearchJob(template, X, y, weights, attributes, splits, scorer, routed.scorer.score, memory, drawn)
 
 
 # ------------------------------------------------------------------ search and refit
@@ -303,6 +300,8 @@ def fit_search(search: BaseSearch, start: SearchStart, X, y, sample_weight, para
     axes, report, attributes = start.axes, start.report, Attributes()
     refit_rows, on_dask = (X, y, sample_weight), is_dask(X)
     if on_dask:
+        if search.cells is not None:
+            raise ValueError("cells is for rows in memory or in files: use cells=None for rows on Dask.")
         attributes["searched_rows_"], X, y, weights = _draw(search, *refit_rows, params)
         sample_weight = None if sample_weight is None else weights
     job = plan(search, axes, X, y, sample_weight, params)
@@ -311,6 +310,7 @@ def fit_search(search: BaseSearch, start: SearchStart, X, y, sample_weight, para
         if stages.finished:
             report.say(f"resumes from the checkpoint after: {', '.join(stages.finished)}")
         job = job.seeded(stages.rng)
+        search_grid = search_all if job.drawn is None else search_cells
         scores = search_grid(job, axes, choices, method=search_method(search), report=report, stages=stages)
     if scores.best is None:
         raise ValueError("No cell of the grid has a finite score: look at the scorer and at y.")
@@ -320,7 +320,9 @@ def fit_search(search: BaseSearch, start: SearchStart, X, y, sample_weight, para
     if not search.refit:
         return SearchOutcome(job, scores, attributes, None)
     started, clean = perf_counter(), None
-    if not on_dask:
+    if job.drawn is not None:
+        attributes["searched_rows_"] = job.drawn.row_indices
+    elif not on_dask:
         refit_rows = job.X, job.y, None if sample_weight is None else job.weights
         C, choice, loss = scores.best
         higher = np.unique(axes.Cs[axes.Cs >= axes.Cs[C]])

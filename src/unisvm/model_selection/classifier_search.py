@@ -67,6 +67,9 @@ class UniSVMClassifierCV(ClassifierMixin, BaseSearch):
         The kernel as in `UniSVMClassifier`, or several to choose from. "auto" stands for "rbf" and "laplacian", each
         with its own range of gamma: the second one suits columns that matter one by one, as trees treat them, and
         wrong labels. Where `gammas` is given, "auto" is "rbf", the kernel of `UniSVMClassifier`.
+    cells, partitions
+        As in `UniSVMClassifier`: the grid is searched in eight cells, each by itself, and the mean of their scores
+        decides. No suspects are looked for then, and the default values of gamma are higher.
     degree, coef0, kernel_params, scale, rank, rank_tol, landmarks, indefinite, fit_intercept, class_weight, \
 multi_class, tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_state
         As in `UniSVMClassifier`, but ``indefinite="krein"``, which has no minimum for some losses and C, is
@@ -98,7 +101,7 @@ multi_class, tol, max_iter, memory_limit, scratch_dir, n_jobs, verbose, random_s
     calibration_ : Calibration or Temperature
         The curve from decisions to probabilities, one for each column, or the temperature of all.
     searched_rows_ : ndarray of int
-        For rows on Dask, the indices of those that were searched on.
+        For rows on Dask, and with `cells`, the indices of those that were searched on, which `oof_decision_` is of.
     classes_ : ndarray
     n_splits_ : int
     scorer_ : callable

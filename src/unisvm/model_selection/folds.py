@@ -15,15 +15,18 @@ from unisvm.column_spec import ColumnSpec
 from unisvm.engine import FitSettings
 from unisvm.losses.base import Loss
 from unisvm.memory_budget import MemoryBudget
-from unisvm.model_selection.axes import KernelChoice
+from unisvm.model_selection.axes import Axes, KernelChoice
+from unisvm.model_selection.drawn_cells import DrawnCells, Splits
 from unisvm.parallel import count_threads
 from unisvm.rows import MemoryRows
+from unisvm.scaling import read_scaling
 from unisvm.targets import Attributes, TargetUnits, TrainingTargets
 
 # Fits that only have to tell cells apart have so many landmarks, or more if there is one for so many rows, and a
 # tolerance that is not strict.
 _FEW_LANDMARKS, _ROWS_A_LANDMARK, _LOOSE_TOL = 300, 10, 1e-3
-Splits = Sequence[tuple[np.ndarray, np.ndarray]]
+# Cells of 1,000 rows want a higher gamma than all rows do: the default values are so many steps of their grid higher.
+_STEPS_UP_FOR_CELLS = 1
 
 
 class SearchJob(NamedTuple):
@@ -42,6 +45,8 @@ class SearchJob(NamedTuple):
     score_params : dict
         Further arguments of the scorer, arrays with an entry for each row.
     memory : MemoryBudget
+    drawn : DrawnCells, optional
+        The cells that the rows are of, where these are fitted one by one.
     """
 
     template: BaseUniSVM
@@ -53,6 +58,7 @@ class SearchJob(NamedTuple):
     scorer: Callable[..., float]
     score_params: dict[str, Any]
     memory: MemoryBudget
+    drawn: DrawnCells | None = None
 
     def seeded(self, rng: np.random.RandomState) -> SearchJob:
         """The job with one random state for all fits, so that the refit has the search's landmarks."""
@@ -76,7 +82,23 @@ class SearchJob(NamedTuple):
     def settings(self, choice: KernelChoice) -> FitSettings:
         """Settings of fits with this kernel."""
         template = clone(self.template).set_params(**choice._asdict())
-        return replace(read_settings(template), memory=self.memory)
+        settings = replace(read_settings(template), memory=self.memory)
+        return settings if self.drawn is None else self.drawn.scaled(settings)
+
+
+def kernel_choices(axes: Axes, job: SearchJob) -> list[KernelChoice]:
+    """Every kernel of a grid with each of its values of gamma, for the rows of a job."""
+    n_rows, n_features = job.X.shape
+    if job.drawn is not None:
+        variance = job.drawn.variance
+        choices = axes.kernel_choices(n_features, variance, _STEPS_UP_FOR_CELLS)
+        return [choice.resolve(n_features, variance) for choice in choices]
+    rows = MemoryRows(job.X, np.empty((n_rows, 0)), job.weights)
+    variance = 0.0
+    if isinstance(axes.gammas, int):
+        scale = job.template.scale
+        variance = rows.variance() if scale is None else read_scaling(rows, scale).variance
+    return axes.kernel_choices(n_features, variance)
 
 
 class SplitColumns(NamedTuple):

@@ -50,7 +50,10 @@ class UniSVMRegressorCV(RegressorMixin, BaseSearch):
         greater_is_better=False)``.
     intervals : {"auto", "constant"}, default="auto"
         Widths of `predict_interval`: "auto" fits quantiles of the residuals as functions of the rows, in a small part
-        of the search's time, and takes them where they are better than a constant width; "constant" does not try.
+        of the search's time, and takes them where they are better than a constant width; "constant" does not try, and
+        neither does a search with `cells`.
+    cells, partitions
+        As in `UniSVMClassifierCV`.
     degree, coef0, kernel_params, scale, rank, rank_tol, landmarks, indefinite, fit_intercept, tol, max_iter, \
 memory_limit, scratch_dir, n_jobs, verbose, random_state
         As in `UniSVMRegressor`, but ``indefinite="krein"`` is refused.

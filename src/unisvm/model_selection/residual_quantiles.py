@@ -57,6 +57,9 @@ def fit_intervals(
     rows = np.flatnonzero(known)
     left_out = Residuals.of(residuals[rows], job.weights[rows].astype(np.float64))
     with report.stage("intervals"):
+        if job.drawn is not None:
+            # of some cells, which tell nothing of the widths in others
+            return PredictionIntervals(left_out, np.ones(decision.shape[1]))
         with blas_threads(count_threads(job.template.n_jobs)):
             ratio = residual_ratio(job, choice, decision)
         if kind == "constant" or len(rows) < _FEWEST_ROWS:

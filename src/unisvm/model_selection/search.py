@@ -20,7 +20,6 @@ from unisvm.model_selection.axes import Axes, KernelChoice
 from unisvm.model_selection.folds import Folds, SearchJob, fold
 from unisvm.model_selection.held_out import CellResult, decision_bytes, max_cells, solve_kernel
 from unisvm.model_selection.round_report import RoundReport
-from unisvm.model_selection.split_functions import SplitFunctions
 from unisvm.nystrom.gram import sample_size
 from unisvm.parallel import CancelToken, blas_threads, count_threads, run
 from unisvm.progress import Report
@@ -53,7 +52,7 @@ class Scores:
         The best cell.
     decision : ndarray of shape (n_samples, n_outputs)
         Its decisions on the rows left out, averaged over the splits that leave a row out, NaN where none does.
-    functions : SplitFunctions or None
+    functions : SplitFunctions, FunctionsOfCells or None
         Of its splits.
     few_values : ndarray of shape (n_splits,) or None
         Its scores with few landmarks, if an earlier round had these.
@@ -66,7 +65,7 @@ class Scores:
     unfinished: np.ndarray
     best: tuple[int, ...] | None = None
     decision: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
-    functions: SplitFunctions | None = None
+    functions: Any = None
     few_values: np.ndarray | None = None
 
     @classmethod
@@ -85,7 +84,7 @@ class Scores:
         self.score_seconds[cells] = result.score_seconds / result.scores.size
         self.unfinished[choice] += int((~result.batch.converged[:, result.place]).any(axis=-1).sum())
         for position, j in enumerate(result.losses.tolist()):
-            if self._becomes_best((result.C_index, choice, j)):
+            if self.becomes_best((result.C_index, choice, j)):
                 self.decision = result.decision[:, position].copy()
                 self.functions = result.split_functions(folds, position)
 
@@ -105,7 +104,7 @@ class Scores:
             getattr(self, name)[:, choice] = saved_arrays[name]
         self.unfinished[choice] = saved_arrays["unfinished"]
         for c, j in np.ndindex(saved_arrays["fit_seconds"].shape):
-            self._becomes_best((c, choice, j))
+            self.becomes_best((c, choice, j))
 
     def best_of(self, choice: int) -> tuple[int, int]:
         """Indices of C and loss of the best cell of a kernel."""
@@ -120,7 +119,7 @@ class Scores:
             getattr(self, name)[missing] = getattr(earlier, name)[missing]
         self.unfinished += earlier.unfinished
 
-    def _becomes_best(self, cell: tuple[int, ...]) -> bool:
+    def becomes_best(self, cell: tuple[int, ...]) -> bool:
         """Whether this cell is now the best; of equals, the one that GridSearchCV lists first."""
         mean = self.values[cell].mean()
         if not np.isfinite(mean):
@@ -133,10 +132,10 @@ class Scores:
         return True
 
 
-def search_grid(
+def search_all(
     job: SearchJob, axes: Axes, choices: Sequence[KernelChoice], *, method: str, report: Report, stages: Stages
 ) -> Scores:
-    """Scores of the grid.
+    """Scores of the grid, by machines of all rows.
 
     Parameters
     ----------
@@ -151,10 +150,7 @@ def search_grid(
     stages : Stages
         Keeps the scores of every kernel.
     """
-    search = _Search(job, axes, choices, report, stages)
-    if method == "adaptive":
-        return search.adapt()
-    return search.score(search.halve() if method == "halving" else range(len(choices)))
+    return GridSearch(job, axes, choices, report, stages).run(method)
 
 
 class _Round(NamedTuple):
@@ -170,7 +166,9 @@ class _Round(NamedTuple):
 
 
 @dataclass
-class _Search:
+class GridSearch:
+    """A search of a grid, as `search_all` describes it."""
+
     job: SearchJob
     axes: Axes
     choices: Sequence[KernelChoice]
@@ -178,6 +176,12 @@ class _Search:
     stages: Stages
     #: set when a callback has ended the search: a round tries one kernel more at most
     ending: CancelToken = field(default_factory=CancelToken)
+
+    def run(self, method: str) -> Scores:
+        """Scores of the grid."""
+        if method == "adaptive":
+            return self.adapt()
+        return self.score(self.halve() if method == "halving" else range(len(self.choices)))
 
     def adapt(self) -> Scores:
         """Scores of the cells that an adaptive search tries.

@@ -17,8 +17,7 @@ from sklearn.utils import check_random_state
 
 from unisvm import engine
 from unisvm.model_selection.axes import Axes, KernelChoice
-from unisvm.model_selection.base import kernel_choices
-from unisvm.model_selection.folds import SearchJob, whole_rows
+from unisvm.model_selection.folds import SearchJob, kernel_choices, whole_rows
 from unisvm.parallel import blas_threads, count_threads, run
 from unisvm.progress import Report
 from unisvm.robust_scale import weighted_medians
