@@ -240,7 +240,8 @@ def _rows_of(rows: MemoryRows, indices: np.ndarray, columns: CellColumns) -> Mem
     """Rows of a cell, by their store indices, with the targets that are fitted."""
     targets = np.ascontiguousarray(rows.targets[np.ix_(indices, columns.targets)])
     order = order_by_class(targets, columns.units.pairs) if len(columns.fitted) else None
-    return MemoryRows(rows.take(indices), targets, rows.weights[indices], 1, order, present=rows.row_indices(indices))
+    X, weights, present = rows.take(indices), rows.weights[indices], rows.row_indices(indices)
+    return MemoryRows(X, targets, weights, 1, order, rows.scratch_dir, present)
 
 
 def _choose_C(cells: Iterable[_Cell], settings: FitSettings, n_threads: int) -> CChoice:
