@@ -146,10 +146,16 @@ def partitions_of(
     runner: StageRunner,
     given: Sequence[CellTree] = (),
 ) -> list[CellTree]:
-    """Trees whose cells have at most so many different rows, the given ones if they were made so; none for one cell."""
+    """Trees whose cells have at most so many different rows; none for one cell.
+
+    The given ones are kept if they were made so, and all of their cells have rows.
+    """
+
+    def fills_cells(tree: CellTree) -> bool:
+        return all(len(indices) for indices in _store_indices(tree, rows))
 
     def grow() -> Partitions:
-        if len(given) == n_partitions and all(tree.most_rows == most_rows for tree in given):
+        if len(given) == n_partitions and all(tree.most_rows == most_rows and fills_cells(tree) for tree in given):
             return Partitions(list(given))
         kernel = resolve_kernel(settings.kernel, rows, settings.scale)
         return Partitions([grow_tree(rows, kernel, most_rows, runner.rng) for _ in range(n_partitions)])

@@ -65,6 +65,11 @@ class CellTree:
         """Inverse of `state`."""
         return cls(state["directions"], state["thresholds"], state["children"], int(state["most_rows"]))
 
+    def is_same(self, other: CellTree) -> bool:
+        """Whether another tree parts all rows alike, by its numbers."""
+        mine, its = self.state(), other.state()
+        return all(np.array_equal(mine[name], its[name]) for name in mine)
+
     @property
     def n_cells(self) -> int:
         """Number of cells: one more than nodes."""
