@@ -16,6 +16,7 @@ from unisvm._validation import (
     check_weights,
     drop_zero_weights,
     is_precomputed,
+    noted_columns,
     unchanged_on_failure,
 )
 from unisvm.checkpoint import fingerprint, open_stages
@@ -175,7 +176,7 @@ def _of_one_machine(
 
 def _of_cells(estimator: BaseUniSVM, loaded: _Loaded, settings: FitSettings, fitted: LocalFit) -> _Outcome:
     rows, _, of_targets = loaded
-    noted = {name: value for name, value in vars(estimator).items() if name in ("n_features_in_", "feature_names_in_")}
+    noted = noted_columns(estimator)
     plain = {**estimator.get_params(deep=False), "cells": None, "checkpoint": None, "verbose": 0}
     cells = []
     for cell in fitted.cells:
