@@ -23,6 +23,7 @@ from unisvm.kernels import Kernel
 from unisvm.leave_one_out import CChoice
 from unisvm.local.columns import CellColumns, columns_of_cell
 from unisvm.local.tree import CellTree, Partitions, grow_tree
+from unisvm.nystrom.landmarks import is_rule
 from unisvm.parallel import run
 from unisvm.progress import CellFitted, StageRunner
 from unisvm.rows import MemoryRows
@@ -173,7 +174,7 @@ def check_possible(settings: FitSettings) -> None:
         )
     if settings.indefinite == "krein":
         raise ValueError("indefinite='krein' is for one machine of all rows: use 'flip' or 'clip' with cells.")
-    if not isinstance(settings.landmarks, str) and not callable(getattr(settings.landmarks, "choose", None)):
+    if not is_rule(settings.landmarks):
         raise ValueError(
             "Each cell chooses landmarks of its own, by the rule that landmarks names: an array of landmarks is for "
             "cells=None."
