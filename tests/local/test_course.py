@@ -33,7 +33,8 @@ def test_resumes_to_the_last_bit(tmp_path, settings, missing):
     first = classifier(checkpoint=tmp_path, **settings).fit(X, LETTERS)
     assert_same_model(first, whole)
     files = cell_files(tmp_path)
-    assert len(files) == len(whole.cells_)
+    # cells of one class have nothing to keep
+    assert len(files) == sum(np.max(machine.n_sweeps_) > 0 for machine in whole.cells_) > 3
     for file in {"some": files[1::2], "none": []}.get(missing, files):
         file.unlink()
     if missing == "all and C":
@@ -221,6 +222,7 @@ def test_numbers_of_numpy(cells):
     [
         ({"kernel": "precomputed"}, "a precomputed kernel matrix has none: use cells=None"),
         ({"landmarks": [0, 1, 2]}, "Each cell chooses landmarks of its own"),
+        ({"landmarks": np.arange(3)}, "Each cell chooses landmarks of its own"),
         ({"landmarks": X[:5]}, "Each cell chooses landmarks of its own"),
         ({"loss": "least_squares", "kernel": "sigmoid", "indefinite": "krein"}, "krein.*use 'flip' or 'clip'"),
     ],
