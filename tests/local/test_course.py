@@ -81,7 +81,11 @@ def test_a_warm_start_resumes(tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [({"cells": 50}, "cells was 40 and is 50"), ({"partitions": 2}, "partitions was 1"), ({"cells": None}, "cells was")],
+    [
+        ({"cells": 50}, "cells was 40 and is 50"),
+        ({"partitions": 2}, "partitions was 1"),
+        ({"cells": None}, "cells was"),
+    ],
 )
 def test_other_cells_are_another_fit(tmp_path, change, said):
     classifier(checkpoint=tmp_path).fit(X, FLAG)
@@ -248,7 +252,7 @@ def test_indefinite_kernels(indefinite):
 def test_graphs_and_displays(tmp_path):
     model = classifier().fit(X, CLASSES)
     pytest.importorskip("onnx")
-    with pytest.raises(ValueError, match="one for each cell of its rows.*cells=None"):
+    with pytest.raises(ValueError, match=r"one for each cell of its rows.*cells=None"):
         unisvm.to_onnx(model, tmp_path / "model.onnx")
     assert list(tmp_path.iterdir()) == []
     unisvm.to_onnx(model.cells_[0], tmp_path / "model.onnx")
@@ -261,7 +265,7 @@ def test_graphs_and_displays(tmp_path):
 
 def test_dask():
     lazy = da.from_array(X, chunks=(80, 3))
-    with pytest.raises(ValueError, match="cells=40 needs all rows in one place.*None"):
+    with pytest.raises(ValueError, match=r"cells=40 needs all rows in one place.*None"):
         classifier().fit(lazy, FLAG)
     for partitions in (1, 2):
         model = classifier(partitions=partitions).fit(X, LETTERS)
