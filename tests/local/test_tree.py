@@ -119,10 +119,10 @@ def test_zeros_of_either_sign_are_one_row():
 @pytest.mark.parametrize("scaled", [False, True])
 def test_sparse_rows_have_the_cells_of_dense_ones(rng, dtype, scaled):
     # a few columns apart from a tiny one: gaps that single precision does not show
-    X = np.sign(np.where(rng.rand(565, 8) < 0.5, rng.randn(565, 8), 0))
-    X[:, 0] = 1e-7 * rng.randn(565)
+    X = np.where(rng.rand(565, 8) < 0.5, rng.randn(565, 8), 0)
+    X = np.concatenate([1e-7 * X[:, :1], np.sign(X[:, 1:])], axis=1)
     X = X.astype(dtype)
-    kernel = kernels.Scaled(RBF, 0.0, np.linspace(1.0, 3.7, 8)) if scaled else RBF
+    kernel = kernels.Scaled(RBF, 0.0, 3.7 * np.maximum(X.std(axis=0).astype(float), 1e-3)) if scaled else RBF
     dense, of_sparse = grown(X, 20, kernel), grown(sparse.csr_array(X), 20, kernel)
     cells = dense.cells_of(X)
     np.testing.assert_array_equal(of_sparse.cells_of(sparse.csr_array(X)), cells)
