@@ -99,6 +99,12 @@ def note_index_base(estimator, rows: StoredRows | None) -> None:
     setattr(estimator, _INDEX_BASE, None if rows is None else rows.index_base)
 
 
+def noted_columns(estimator) -> dict[str, Any]:
+    """What a fit has the estimator note of its columns, by the names of the attributes."""
+    names = ("n_features_in_", "feature_names_in_", _INDEX_BASE)
+    return {name: value for name, value in vars(estimator).items() if name in names}
+
+
 def check_rows(estimator, X):
     """X for a prediction, as `check_rows_and_targets` returns it."""
     return _check_rows(estimator, X, None, None, with_labels=False)[0]

@@ -16,6 +16,7 @@ from unisvm._validation import (
     check_weights,
     drop_zero_weights,
     is_precomputed,
+    noted_columns,
     unchanged_on_failure,
 )
 from unisvm.checkpoint import fingerprint, open_stages
@@ -28,6 +29,7 @@ from unisvm.fitted_attributes import certificate, fitted_attributes, replace_att
 from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels.base import as_rows
 from unisvm.local.fit import LocalFit, check_possible, fit_cells, partitions_of, rows_of_a_cell
+from unisvm.local.tree import CellTree
 from unisvm.parallel import blas_threads, count_threads
 from unisvm.progress import Report, StageRunner
 from unisvm.progress.callbacks import CallbackListener, callbacks_of
@@ -132,7 +134,9 @@ def _fit(
             earlier = getattr(estimator, "partitions_", []) if starts else []
             trees = partitions_of(rows, settings, most_rows, estimator.partitions, runner, earlier)
         if trees:
-            fitted = fit_cells(rows, units, settings, trees, runner, starts if trees == earlier else [])
+            # those from a checkpoint are copies
+            is_kept = len(trees) == len(earlier) and all(map(CellTree.is_same, trees, earlier))
+            fitted = fit_cells(rows, units, settings, trees, runner, starts if is_kept else [])
             return _of_cells(estimator, loaded, settings, fitted)
         start = starts[0] if len(starts) == 1 else None
         return _of_one_machine(loaded, settings, runner, start, called_back)
@@ -172,7 +176,7 @@ def _of_one_machine(
 
 def _of_cells(estimator: BaseUniSVM, loaded: _Loaded, settings: FitSettings, fitted: LocalFit) -> _Outcome:
     rows, _, of_targets = loaded
-    noted = {name: value for name, value in vars(estimator).items() if name in ("n_features_in_", "feature_names_in_")}
+    noted = noted_columns(estimator)
     plain = {**estimator.get_params(deep=False), "cells": None, "checkpoint": None, "verbose": 0}
     cells = []
     for cell in fitted.cells:

@@ -18,6 +18,8 @@ SMALL = {"Cs": [0.1, 1.0], "gammas": ["scale"], "cv": 3, "random_state": 0}
         UniSVMRegressor(indefinite="clip", fit_intercept="penalised"),
         UniSVMClassifier("least_squares", kernel="sigmoid", indefinite="krein"),
         UniSVMRegressor("least_squares", kernel="sigmoid", indefinite="krein"),
+        UniSVMClassifier(cells=20, rank=20, random_state=0),
+        UniSVMRegressor(cells=20, partitions=2, rank=20, random_state=0),
     ]
 )
 def test_estimator(estimator, check):

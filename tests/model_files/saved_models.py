@@ -64,6 +64,8 @@ def cases():
         "sparse": (plain("two classes"), sparse.csr_array(X), flag),
         "labels": (plain("labels"), X, TARGETS["labels"]),
         "regressor": (plain("target"), X, WAVE),
+        "cells": (plain("three classes", cells=30, partitions=2), X, letters),
+        "cells of reals": (plain("two targets", cells=30, scale="standard"), X, TARGETS["two targets"]),
         "search": (UniSVMClassifierCV(few_losses, **search), X, letters),
         "isotonic": (UniSVMClassifierCV(few_losses, calibration="isotonic", scoring="roc_auc", **search), X, flag),
         "temperature": (UniSVMClassifierCV(few_losses, calibration="temperature", **search), X, letters),

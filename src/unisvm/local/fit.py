@@ -23,6 +23,7 @@ from unisvm.kernels import Kernel
 from unisvm.leave_one_out import CChoice, mean_choice
 from unisvm.local.columns import CellColumns, columns_of_cell
 from unisvm.local.tree import CellTree, Partitions, grow_tree
+from unisvm.nystrom.landmarks import is_rule
 from unisvm.parallel import run
 from unisvm.progress import CellFitted, StageRunner
 from unisvm.rows import MemoryRows
@@ -146,10 +147,16 @@ def partitions_of(
     runner: StageRunner,
     given: Sequence[CellTree] = (),
 ) -> list[CellTree]:
-    """Trees whose cells have at most so many different rows, the given ones if they were made so; none for one cell."""
+    """Trees whose cells have at most so many different rows; none for one cell.
+
+    The given ones are kept if they were made so, and all of their cells have rows.
+    """
+
+    def fills_cells(tree: CellTree) -> bool:
+        return all(len(indices) for indices in _store_indices(tree, rows))
 
     def grow() -> Partitions:
-        if len(given) == n_partitions and all(tree.most_rows == most_rows for tree in given):
+        if len(given) == n_partitions and all(tree.most_rows == most_rows and fills_cells(tree) for tree in given):
             return Partitions(list(given))
         kernel = resolve_kernel(settings.kernel, rows, settings.scale)
         return Partitions([grow_tree(rows, kernel, most_rows, runner.rng) for _ in range(n_partitions)])
@@ -167,7 +174,7 @@ def check_possible(settings: FitSettings) -> None:
         )
     if settings.indefinite == "krein":
         raise ValueError("indefinite='krein' is for one machine of all rows: use 'flip' or 'clip' with cells.")
-    if not isinstance(settings.landmarks, str) and not callable(getattr(settings.landmarks, "choose", None)):
+    if not is_rule(settings.landmarks):
         raise ValueError(
             "Each cell chooses landmarks of its own, by the rule that landmarks names: an array of landmarks is for "
             "cells=None."
@@ -240,7 +247,8 @@ def _rows_of(rows: MemoryRows, indices: np.ndarray, columns: CellColumns) -> Mem
     """Rows of a cell, by their store indices, with the targets that are fitted."""
     targets = np.ascontiguousarray(rows.targets[np.ix_(indices, columns.targets)])
     order = order_by_class(targets, columns.units.pairs) if len(columns.fitted) else None
-    return MemoryRows(rows.take(indices), targets, rows.weights[indices], 1, order, present=rows.row_indices(indices))
+    X, weights, present = rows.take(indices), rows.weights[indices], rows.row_indices(indices)
+    return MemoryRows(X, targets, weights, 1, order, rows.scratch_dir, present)
 
 
 def _choose_C(cells: Iterable[_Cell], settings: FitSettings, n_threads: int) -> CChoice:

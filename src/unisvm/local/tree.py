@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from unisvm.checkpoint import Arrays
 from unisvm.kernels import Kernel, Scaled
@@ -65,6 +64,11 @@ class CellTree:
     def from_state(cls, state: Arrays) -> CellTree:
         """Inverse of `state`."""
         return cls(state["directions"], state["thresholds"], state["children"], int(state["most_rows"]))
+
+    def is_same(self, other: CellTree) -> bool:
+        """Whether another tree parts all rows alike, by its numbers."""
+        mine, its = self.state(), other.state()
+        return all(np.array_equal(mine[name], its[name]) for name in mine)
 
     @property
     def n_cells(self) -> int:
@@ -148,8 +152,8 @@ def grow_tree(rows: RowStore, kernel: Kernel, most_rows: int, rng: np.random.Ran
     most_sampled = int(np.clip(_MOST_NUMBERS // max(rows.n_features, 1), _FEWEST_ROWS, _MOST_ROWS))
     share = min(most_sampled / n_rows, 1.0)
     X = rows.take(np.arange(n_rows) if share == 1.0 else rows.draw(most_sampled, rng))
-    X = X[distinct_rows(X)[0]]
-    X = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    # as rows are routed: thresholds lie in gaps that single precision may not show
+    X = X[distinct_rows(X)[0]].astype(np.float64, copy=False)
     scaled = kernel.scaled(X) if isinstance(kernel, Scaled) else X
     grown = _Grown(scaled, max(most_rows * share, 1.0), rng)
     directions, thresholds = np.array(grown.directions), np.array(grown.thresholds)

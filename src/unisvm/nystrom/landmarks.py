@@ -200,7 +200,7 @@ class Landmarks(NamedTuple):
         """Inverse of `state`, for the same rows and the same rule or array `landmarks`."""
         if "store_indices" in state:
             return cls.from_store(rows, kernel, state["store_indices"])
-        if not _is_rule(landmarks):
+        if not is_rule(landmarks):
             return cls.from_array(landmarks, rows, kernel)
         if "points" in state:
             return cls.from_array(state["points"], rows, kernel)
@@ -234,7 +234,7 @@ def check_rule(landmarks: Any) -> None:
         raise ValueError(f"{_EXPECTED} row indices (1-D integers) or points (2-D); got {landmarks!r}.")
 
 
-def _is_rule(landmarks: Any) -> bool:
+def is_rule(landmarks: Any) -> bool:
     """Whether `landmarks` is the name of a rule or a rule object; arrays have a method `choose`, too."""
     return isinstance(landmarks, str | LandmarkRule) and not hasattr(landmarks, "__array__")
 
@@ -253,7 +253,7 @@ def choose_landmarks(
     When there are no more rows than `rank`, all of them are landmarks by any of the named rules. `indefinite` is as in
     `UniSVMClassifier`.
     """
-    if not _is_rule(landmarks):
+    if not is_rule(landmarks):
         return Landmarks.from_array(landmarks, rows, kernel)
     if isinstance(landmarks, str) and rank >= rows.n_rows:
         return Landmarks.from_store(rows, kernel, np.arange(rows.n_rows))

@@ -58,6 +58,7 @@ class MemoryRows:
     ----------
     ordered_targets, ordered_weights : ndarray
         Targets and weights in the order in which features are kept.
+    scratch_dir : str or Path or None
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class MemoryRows:
         self.n_threads = n_threads
         self._order = order
         self._place = None if order is None else np.argsort(order)
-        self._scratch_dir = scratch_dir
+        self.scratch_dir = scratch_dir
         self._present = present
         self.given = X if given is None else given
         (self.n_rows, self.n_features), self.n_columns = X.shape, targets.shape[1]
@@ -214,7 +215,7 @@ class MemoryRows:
         if feature_bytes(*shape, self.dtype) <= room:
             features = _in_small_pages(shape, self.dtype)
         else:
-            features = Scratch(shape, self.dtype, self._scratch_dir)
+            features = Scratch(shape, self.dtype, self.scratch_dir)
 
         def fill(low: int, high: int) -> None:
             rows = self.X[slice(low, high) if self._order is None else self._order[low:high]]
