@@ -1,19 +1,17 @@
-"""Machines of cells beside one machine of all rows: accuracy or error, and seconds.
+"""Machines of cells beside one machine of all rows: accuracy or error.
 
 UNISVM_DATA=folder python benchmarks/cells.py [--sets ...] [--rows N] [--cells ...] [--partitions ...] [--wrong SHARE]
 
 Of each set at most N training rows are taken (40,000 by default): three fifths to train on, a fifth to choose the
 kernel on, RBF or Laplacian with gamma at 1, 8 or 64 times its scale, and a fifth to score. Columns are scaled by
 "minmax", C follows from the data. Prints a row of a Markdown table for each set: for each size of the cells, the
-accuracy in % or the root of the mean squared error in units of the targets' standard deviation, the kernel, and the
-seconds of its fit. With --wrong, so many of the training and choosing labels are wrong.
+accuracy in % or the root of the mean squared error in units of the targets' standard deviation, and the kernel. With --wrong, so many of the training and choosing labels are wrong.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -57,17 +55,11 @@ def best(name: str, parts: list[Any], **cells: Any) -> str:
         for factor in FACTORS:
             kind = UniSVMClassifier if is_class else UniSVMRegressor
             model = kind(kernel=kernel, gamma=factor * scale_of(X, kernel), random_state=0, **cells)
-            started = perf_counter()
             model.fit(X, y)
-            seconds = perf_counter() - started
             found = score(model, X_chosen, y_chosen)
-            tried.append((-found if is_class else found, score(model, X_test, y_test), kernel, factor, seconds))
-    _, value, kernel, factor, seconds = min(tried)
-    return (
-        f"{value:.2f} ({kernel}, {factor:g}), {seconds:.1f} s"
-        if is_class
-        else (f"{value:.4f} ({kernel}, {factor:g}), {seconds:.1f} s")
-    )
+            tried.append((-found if is_class else found, score(model, X_test, y_test), kernel, factor))
+    _, value, kernel, factor = min(tried)
+    return f"{value:{'.2f' if is_class else '.4f'}} ({kernel}, {factor:g})"
 
 
 def main() -> None:

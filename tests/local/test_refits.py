@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 
 import unisvm
@@ -125,3 +126,9 @@ def test_files(tmp_path, settings):
         warnings.simplefilter("ignore")
         loaded.set_params(warm_start=True).fit(X, LETTERS)
     assert all(map(type(loaded.partitions_[0]).is_same, loaded.partitions_, model.partitions_))
+
+
+def test_a_warm_start_on_many_more_rows_grows_new_cells():
+    few, many = make_moons(40, noise=0.2, random_state=0), make_moons(200, noise=0.2, random_state=1)
+    model = classifier(cells=30, warm_start=True).fit(*few).fit(*many)
+    assert np.bincount(model.partitions_[0].cells_of(many[0])).max() <= 30

@@ -149,14 +149,15 @@ def partitions_of(
 ) -> list[CellTree]:
     """Trees whose cells have at most so many different rows; none for one cell.
 
-    The given ones are kept if they were made so, and all of their cells have rows.
+    The given ones are kept if they were made so, and none of their cells is without rows, or has twice as many.
     """
 
-    def fills_cells(tree: CellTree) -> bool:
-        return all(len(indices) for indices in _store_indices(tree, rows))
+    def suits(tree: CellTree) -> bool:
+        sizes = [len(indices) for indices in _store_indices(tree, rows)]
+        return tree.most_rows == most_rows and min(sizes) > 0 and max(sizes) <= 2 * most_rows
 
     def grow() -> Partitions:
-        if len(given) == n_partitions and all(tree.most_rows == most_rows and fills_cells(tree) for tree in given):
+        if len(given) == n_partitions and all(map(suits, given)):
             return Partitions(list(given))
         kernel = resolve_kernel(settings.kernel, rows, settings.scale)
         return Partitions([grow_tree(rows, kernel, most_rows, runner.rng) for _ in range(n_partitions)])
