@@ -3,9 +3,10 @@
 UNISVM_DATA=folder python benchmarks/cells.py [--sets ...] [--rows N] [--cells ...] [--partitions ...] [--wrong SHARE]
 
 Of each set at most N training rows are taken (40,000 by default): three fifths to train on, a fifth to choose the
-kernel on, RBF or Laplacian with gamma at 1, 8 or 64 times its scale, and a fifth to score. Columns are scaled by
-"minmax", C follows from the data. Prints a row of a Markdown table for each set: for each size of the cells, the
-accuracy in % or the root of the mean squared error in units of the targets' standard deviation, and the kernel. With --wrong, so many of the training and choosing labels are wrong.
+kernel on, RBF or Laplacian with gamma at 1, 8 or 64 times its scale, a fifth to score. Columns are scaled to [0, 1],
+C follows from the data. Prints a row of a Markdown table for each set: for each size of the cells, the accuracy in % or
+the root of the mean squared error in units of the targets' standard deviation, and the kernel. With --wrong, so many of
+the training and choosing labels are wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 
 from unisvm import UniSVMClassifier, UniSVMRegressor, datasets
 
-CLASSES = ["covtype", "ijcnn1", "a9a", "w8a", "letter", "mnist", "shuttle", "phoneme"]
+CLASSES = ["covtype", "ijcnn1", "a9a", "w8a", "letter", "shuttle", "phoneme"]
 TARGETS = ["cadata", "house_8L", "cpu_act", "kin8nm"]
 KERNELS = ("rbf", "laplacian")
 FACTORS = (1.0, 8.0, 64.0)
