@@ -11,7 +11,7 @@ from scipy import sparse
 def fewest_functions(dual: np.ndarray) -> np.ndarray:
     """Coefficients of at most so many functions as there are points, whose squares have the same sums everywhere."""
     dual = np.asarray(dual, dtype=np.float64)
-    return np.linalg.qr(dual, mode="r") if len(dual) > dual.shape[1] else dual
+    return np.asarray(np.linalg.qr(dual, mode="r")) if len(dual) > dual.shape[1] else dual
 
 
 def about_mean(X: Any, Z: Any) -> tuple[Any, Any]:

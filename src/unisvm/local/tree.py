@@ -24,7 +24,7 @@ from unisvm.rows.mapped import StoredRows
 # A tree is made of at most so many rows, or of so many numbers where there are many columns; cells then have about as
 # many rows as asked for.
 _MOST_ROWS, _FEWEST_ROWS, _MOST_NUMBERS = 500_000, 20_000, 2**26
-# Rows of a node that its direction is found by, and steps of the power method. After a few steps from a random direction
+# Rows of a node that its direction is found by, and steps of the power method. After a few steps from one at random
 # rows vary along it nearly as much as they can, and no two partitions are the same: on 320,000 rows of covtype the mean
 # of three had 96.2 % right, and each by itself 95.8 %, as with the principal direction.
 _DIRECTION_ROWS, _POWER_STEPS = 2000, 3
