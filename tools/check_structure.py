@@ -72,6 +72,7 @@ ORDER = [
     ["engine"],
     ["fit_checks", "fitted_attributes"],
     ["local"],
+    ["relevance"],
     ["io"],
     ["_validation"],
     ["distributed"],

@@ -32,6 +32,7 @@ from unisvm.memory_budget import MemoryBudget
 from unisvm.nystrom.landmarks import check_rule
 from unisvm.parallel import count_threads
 from unisvm.progress.callbacks import CallbackSupportMixin
+from unisvm.relevance import check_relevance
 from unisvm.scaling import SCALES
 from unisvm.targets import TargetEncoder
 
@@ -131,6 +132,7 @@ class BaseUniSVM(FitParameters, KernelEstimator, LossParameters):
 
     _task: ClassVar[str]
     C: float | str = "auto"
+    relevance: Any = None
     solver: Any = "lbfgs"
     warm_start: bool = False
 
@@ -219,6 +221,7 @@ def read_settings(estimator: BaseUniSVM) -> FitSettings:
         memory=memory,
         fit_intercept=bool(estimator.fit_intercept) and not is_penalised,
         penalised_intercept=is_penalised,
+        relevance=check_relevance(estimator.relevance, kernel),
         **{name: getattr(estimator, name) for name in as_given},
     )
 

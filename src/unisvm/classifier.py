@@ -28,10 +28,9 @@ from unisvm.targets import SignEncoder, check_labels
 class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     """Kernel support vector classifier with any least-squares DC loss.
 
-    It minimises λ‖f‖² + mean ψ(1 − y f(x)) with C = 1/(2λm), as scikit-learn's SVC does for the hinge loss. The
-    kernel is approximated by `rank` landmark rows, so that a fit costs a few tens of sweeps over an m × rank matrix.
-    Several classes are fitted in pairs, all together. With the defaults, C follows from the data: low where
-    labels are often wrong, and high where they are not.
+    It minimises λ‖f‖² + mean ψ(1 − y f(x)) with C = 1/(2λm), as scikit-learn's SVC does for the hinge loss. The kernel
+    is approximated by `rank` landmark rows, so that a fit costs a few tens of sweeps over an m × rank matrix. Several
+    classes are fitted in pairs, all together. By default C follows from the data: low where labels are often wrong.
 
     Parameters
     ----------
@@ -50,23 +49,21 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     gamma : float, "scale" or "auto", default="scale"
         Of the rbf, laplacian, poly and sigmoid kernels. "scale" is 1/(n_features · X.var()), as in SVC, and
         1/(n_features · X.std()) for the laplacian kernel, whose distances are not squared; "auto" is 1/n_features.
-    degree : float, default=3
-        Of the poly kernel.
-    coef0 : float, default=0.0
-        Of the poly and sigmoid kernels.
+    degree, coef0 : float, default=3 and 0.0
+        Of the poly kernel; `coef0` also of the sigmoid kernel.
     kernel_params : dict, optional
         Further arguments of a kernel function.
     scale : {"standard", "minmax"} or None, default=None
         Scale the columns of X inside, by the training rows: "standard" to mean 0 and variance 1, "minmax" to the range
-        from 0 to 1. Zeros of sparse rows stay zeros: "standard" divides by the deviation there, and "minmax" by the
-        largest absolute value. Rows are scaled as they are read, also those in files and on Dask; new rows and
-        landmarks of your own are given in the units of X. None takes X as it is.
+        from 0 to 1. Zeros of sparse rows stay zeros: they are divided by the deviation, or by the largest absolute
+        value. Rows are scaled as they are read, also those in files and on Dask; new rows and landmarks of your own are
+        given in the units of X. None takes X as it is.
     rank : int or None, default=1000
         Most landmarks, of each cell if there are `cells`. None uses the full kernel, which needs memory for m² numbers.
         When there are no more rows than this, all distinct rows are landmarks.
     rank_tol : float, default=1e-3
-        Use fewer landmarks when the trace they leave out falls below this share, as measured on the rows that they are
-        chosen from: all for "pivoted_cholesky", else those of a sample that are no landmarks.
+        Use fewer landmarks when the trace they leave out falls below this share, on the rows that they are chosen from:
+        all for "pivoted_cholesky", else those of a sample that are no landmarks.
     landmarks : {"rpcholesky", "pivoted_cholesky", "uniform"}, LandmarkRule or array, default="rpcholesky"
         Randomly pivoted Cholesky on a sample of rows, greedily pivoted Cholesky on all rows, or rows at random. A 1-D
         array of integers gives row indices, a 2-D array the points themselves. An object with a method ``choose`` is a
@@ -92,12 +89,16 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     cells : int, "auto" or None, default=None
         Part the space of the columns into cells of at most so many different rows, each with a machine of its own, of
         the same kernel and C: many rows are told apart by many more landmarks, in a time that grows as their number.
-        "auto" stands for 1,000 rows, and None for one machine. High gammas suit small cells; see docs/cells.md.
+        "auto" stands for 1,000 rows. High gammas suit small cells; see docs/cells.md.
     partitions : int, default=1
         With `cells`, the rows are parted so many times, each time otherwise, and decisions are the mean.
+    relevance : "learned", array-like of shape (n_features,) or None, default=None
+        What the kernel multiplies the columns of X by, after `scale`; one of relevance 0 has no part. "learned" takes
+        the root of the mean squared derivative of f along a column, by a few fits to a sample of rows, and stays at 1
+        where leave-one-out errors do not gain by it.
     solver : {"lbfgs", "dca"} or Solver, default="lbfgs"
-        "dca" is the paper's Algorithm 1, in ``unisvm.solvers.DCA`` with its variants. An object with a method
-        ``begin`` is a solver of your own: see `unisvm.solvers.Solver`.
+        "dca" is the paper's Algorithm 1, ``unisvm.solvers.DCA``. An object with a method ``begin`` is a solver of your
+        own: see `unisvm.solvers.Solver`.
     tol : float, default=1e-4
         Stop when the decrease that is still to be had is below this share of the objective, both by one more step of
         the majoriser and by the solver's own model of the curvature.
@@ -106,17 +107,16 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     warm_start : bool, default=False
         Start from the function of the previous fit.
     memory_limit : str, int, float or None, default=None
-        Memory that a fit may take beside X: a size such as "4GB", bytes, or a share of the machine's memory. Features
-        that take more go to a scratch file. A fit that would need more even so is refused before it starts.
+        Memory that a fit may take beside X: a size such as "4GB", bytes, or a share of the machine's. Features that
+        take more go to a scratch file. A fit that would need more even so is refused before it starts.
     scratch_dir : str or Path, optional
-        The folder for that file, which is gone after the fit, and for rows that are read from Parquet files or from
-        text; the system's folder for temporary files when None.
+        For that file, which is gone after the fit, and rows that are read from Parquet files or text; the system's
+        folder for temporary files when None.
     checkpoint : str or Path, optional
-        A folder, made if it is not there, that the stages of the fit are kept in. The same call resumes from there
-        after the process was killed, and returns the finished model at once when the fit had ended. Each fit needs a
-        folder of its own: one of other data or parameters is refused. A function of yours, such as a kernel, is known
-        by its code, its closure and the global numbers, texts and arrays that it reads, but not by the functions and
-        objects that it uses: after a change of these, give another folder.
+        A folder, made if it is not there, for the stages of the fit. The same call resumes from there after the process
+        was killed, and returns the finished model at once when the fit had ended. Each fit needs its own: one of other
+        data or parameters is refused. A function of yours, such as a kernel, is known by its code, its closure and the
+        global numbers, texts and arrays that it reads; after a change of what else it uses, give another folder.
     n_jobs : int or None, default=None
         Threads, at most one a processor: a larger number stands for all processors, as -1 does. None takes as many as
         NumPy's matrix products do.
@@ -144,6 +144,9 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         The landmarks; their indices for a precomputed kernel.
     kernel_ : Kernel
         The kernel with its gamma as a number.
+    relevances_, feature_importances_ : ndarray of shape (n_features,)
+        With `relevance`: what columns are multiplied by after `scale`, and the share of each in the mean squared
+        derivatives of f along columns of variance 1, on a sample of rows.
     rank_ : int
         Number of landmarks, less those that add nothing to the others.
     signature_ : (int, int)
@@ -153,13 +156,11 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         sum of its absolute eigenvalues, on a sample of rows.
     objective_, stationarity_ : float, or ndarray of shape (n_columns,)
         The final objective, and the decrease that one more step of the majoriser promises, relative to it.
-    n_iter_ : int
-        Number of entries of `history_`.
-    n_sweeps_ : int, or ndarray of shape (n_columns,)
-        Number of sweeps over the training rows.
+    n_iter_, n_sweeps_ : int, or n_sweeps_ an ndarray of shape (n_columns,)
+        Numbers of entries of `history_`, and of sweeps over the training rows.
     history_ : dict of lists
-        ``objective``, ``stationarity``, ``seconds`` and ``n_sweeps``, one entry an iteration: the first is where the
-        solver starts, each other one where it has moved. Sweeps in which it did not move have none.
+        ``objective``, ``stationarity``, ``seconds`` and ``n_sweeps``: where the solver starts, and an entry for each
+        iteration that has moved it.
     partitions_ : list of CellTree
         With `cells`: ``partitions_[0].cells_of(X)`` is the cell of each row.
     cells_ : list of UniSVMClassifier
@@ -169,8 +170,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
         Indices in `classes_` of the two classes of each column, for classes fitted in pairs.
     multilabel_ : bool
         Whether y was a multilabel indicator matrix.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
+    n_features_in_, feature_names_in_ : int and ndarray of str
 
     See Also
     --------
@@ -334,11 +334,11 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     def trust(self, X, y=None):
         """Trust in each label, from 0 to 1: it falls with the row's loss.
 
-        For a bounded loss it is 1 − ψ(u)/sup ψ. A row of trust 0 is ignored: ψ'(u) = 0 there, so that the fit would be
-        the same without it. Losses that are cut off have no other rows that are ignored; of the smooth ones, with their
-        default parameters, a row of trust below 0.01 pulls less than a fifth as much as a row can, and of trust below
-        0.001 less than a twentieth. The model predicts another label below 1 − ψ(1)/sup ψ, which is 0.61 for the
-        default loss. For a loss that is not bounded, trust is 1/(1 + ψ(u)), and no row is ignored.
+        For a bounded loss it is 1 − ψ(u)/sup ψ. A row of trust 0 is ignored: ψ'(u) = 0 there, and the fit would be the
+        same without it; losses that are cut off ignore no others. Of smooth ones with their default parameters, a row
+        of trust below 0.01 pulls less than a fifth as much as a row can, and below 0.001 less than a twentieth. Another
+        label is predicted below 1 − ψ(1)/sup ψ, which is 0.61 for the default loss. For a loss that is not bounded,
+        trust is 1/(1 + ψ(u)), and no row is ignored.
 
         With several classes u is that of the row's own class: in pairs, against the class that does best against it.
         With several labels it is that of the largest loss.

@@ -66,6 +66,8 @@ class FitSettings:
     tol : float
     max_iter : int
     memory : MemoryBudget
+    relevance : ndarray of shape (n_features,), "learned" or None
+        What scaled columns are multiplied by; None once the kernel does it.
     """
 
     is_margin: bool
@@ -83,6 +85,7 @@ class FitSettings:
     tol: float
     max_iter: int
     memory: MemoryBudget
+    relevance: Any = None
 
 
 class NystromFeatures(NamedTuple):
@@ -183,7 +186,7 @@ def fit(
 
 def count_stages(settings: FitSettings) -> int:
     """Number of stages of a fit."""
-    return 6 if settings.C is not None else 7
+    return 6 + (settings.C is None) + (settings.relevance is not None)
 
 
 def regularisation(

@@ -13,6 +13,7 @@ from unisvm.targets import Attributes
 # attributes that one machine has and a fit with cells has not, or the other way round
 _OF_ONE_MACHINE = ("landmarks_", "landmark_vectors_", "dual_coef_", "intercept_", "signature_", "history_")
 _OF_CELLS = ("partitions_", "cells_")
+_OF_RELEVANCE = ("relevances_", "feature_importances_")
 
 
 def set_attributes(estimator: BaseEstimator, attributes: Attributes) -> None:
@@ -23,7 +24,7 @@ def set_attributes(estimator: BaseEstimator, attributes: Attributes) -> None:
 
 def replace_attributes(estimator: BaseEstimator, attributes: Attributes) -> None:
     """Give the estimator these fitted attributes in place of those of an earlier fit, of one machine or of cells."""
-    for name in (*_OF_ONE_MACHINE, *_OF_CELLS):
+    for name in (*_OF_ONE_MACHINE, *_OF_CELLS, *_OF_RELEVANCE):
         if hasattr(estimator, name) and name not in attributes:
             delattr(estimator, name)
     set_attributes(estimator, attributes)

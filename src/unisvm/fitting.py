@@ -33,6 +33,7 @@ from unisvm.local.tree import CellTree
 from unisvm.parallel import blas_threads, count_threads
 from unisvm.progress import Report, StageRunner
 from unisvm.progress.callbacks import CallbackListener, callbacks_of
+from unisvm.relevance import with_relevance
 from unisvm.rows import MemoryRows
 from unisvm.rows.mapped import StoredRows
 from unisvm.targets import Attributes, TargetEncoder, TargetUnits
@@ -129,6 +130,8 @@ def _fit(
 
     with open_stages(estimator.checkpoint, identity, estimator.random_state) as stages, blas_threads(rows.n_threads):
         runner = StageRunner(stages, report)
+        settings, of_columns = with_relevance(rows, units, settings, runner)
+        loaded = loaded._replace(attributes=loaded.attributes | of_columns)
         trees = []
         if most_rows is not None:
             earlier = getattr(estimator, "partitions_", []) if starts else []

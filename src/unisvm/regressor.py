@@ -49,8 +49,8 @@ class UniSVMRegressor(RegressorMixin, BaseUniSVM):
     fit_intercept : bool or "penalised", default=True
         Whether to add an offset, which is not penalised, or is, as in `UniSVMClassifier`. If it is not True, the target
         is scaled but not shifted.
-    cells, partitions, solver, tol, max_iter, warm_start, memory_limit, scratch_dir, checkpoint, n_jobs, verbose, \
-random_state
+    cells, partitions, relevance, solver, tol, max_iter, warm_start, memory_limit, scratch_dir, checkpoint, n_jobs, \
+verbose, random_state
         As in `UniSVMClassifier`.
 
     Attributes
@@ -62,8 +62,8 @@ random_state
         The robust scale of each target.
     target_centre_ : ndarray of shape (n_targets,)
         Its median; 0 without an intercept.
-    C_, C_scores_, landmarks_, landmark_vectors_, kernel_, rank_, signature_, trace_error_, partitions_, \
-cells_
+    C_, C_scores_, landmarks_, landmark_vectors_, kernel_, relevances_, feature_importances_, rank_, signature_, \
+trace_error_, partitions_, cells_
         As in `UniSVMClassifier`.
     objective_, stationarity_, n_iter_, n_sweeps_, history_
         As in `UniSVMClassifier`; the objective is that of the scaled target.

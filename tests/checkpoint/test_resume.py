@@ -37,6 +37,7 @@ CASES = {
     "sparse": (UniSVMClassifier(rank=40, tol=1e-3), sparse.csr_array(X), y, None),
     "weights": (UniSVMClassifier(rank=40, tol=1e-3, class_weight="balanced"), X, y, WEIGHTS),
     "without an intercept": (UniSVMClassifier(rank=40, tol=1e-3, fit_intercept=False), X, y, None),
+    "learned relevance": (UniSVMClassifier(rank=40, tol=1e-3, relevance="learned"), X, y, None),
     "least squares": (UniSVMClassifier("least_squares", rank=40), X, y, None),
     "greedy landmarks": (UniSVMClassifier(rank=40, tol=1e-3, landmarks="pivoted_cholesky"), X, y, None),
     "landmarks by number": (UniSVMClassifier(tol=1e-3, landmarks=np.arange(30)), X, y, None),

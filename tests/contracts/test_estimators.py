@@ -16,6 +16,8 @@ SMALL = {"Cs": [0.1, 1.0], "gammas": ["scale"], "cv": 3, "random_state": 0}
         UniSVMRegressor(),
         UniSVMClassifier(indefinite="krein", fit_intercept="penalised"),
         UniSVMRegressor(indefinite="clip", fit_intercept="penalised"),
+        UniSVMClassifier(relevance="learned"),
+        UniSVMRegressor(relevance="learned"),
         UniSVMClassifier("least_squares", kernel="sigmoid", indefinite="krein"),
         UniSVMRegressor("least_squares", kernel="sigmoid", indefinite="krein"),
         UniSVMClassifier(cells=20, rank=20, random_state=0),

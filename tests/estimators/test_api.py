@@ -31,6 +31,7 @@ SHARED_FIRST = {
 SHARED_LAST = {
     "cells": None,
     "partitions": 1,
+    "relevance": None,
     "solver": "lbfgs",
     "tol": 1e-4,
     "max_iter": 1000,

@@ -12,6 +12,7 @@ from unisvm.plotting import (
     LossDisplay,
     LowRankDisplay,
     PathDisplay,
+    RelevanceDisplay,
     TrustDisplay,
 )
 
@@ -67,6 +68,13 @@ def test_trust(tmp_path):
 def test_low_rank(tmp_path):
     with picture("low_rank", tmp_path) as ax:
         LowRankDisplay(np.exp(-np.sqrt(np.arange(40))), rank_tol=1e-3).plot(ax)
+
+
+def test_relevance(tmp_path):
+    with picture("relevance", tmp_path) as ax:
+        RelevanceDisplay(
+            [0.1, 0.02, 0.5, 0.0, 0.3, 0.08], ["age", "wage", "height", "width", "depth", "year"], most=5
+        ).plot(ax)
 
 
 def test_interval(tmp_path):

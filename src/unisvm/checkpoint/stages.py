@@ -3,7 +3,8 @@
 Of a fit: "begun" (its identity and random state), "landmarks" (their indices and the factor L), "gram" (moments of the
 features), "C" (if it is chosen by the rows), "start" (weights and preconditioner), "solver" (the iteration, from time
 to time) and "result" (the model). Of a search: "promising" (the cells to try), and the scores of each kernel, "gamma-3"
-or "2000-rows-gamma-3". Of a fit with cells: "partition" (their tree), "C" and the model of each, "cell-12".
+or "2000-rows-gamma-3". Of a fit with cells: "partition" (their tree), "C" and the model of each, "cell-12". Of one that
+learns scales of the columns, before the others: "relevance".
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _BEGUN, _RESULT = "begun", "result"
 # in their order
 _INTERMEDIATE_STAGES = ("landmarks", "gram", "C", "start", "solver")
 _STAGES = (_BEGUN, *_INTERMEDIATE_STAGES, _RESULT)
-_OF_PARTS = re.compile(r"(part-\d+-)?(\d+-rows-|losses-|Cs-)?gamma-\d+|suited|partition|cell-\d+")
+_OF_PARTS = re.compile(r"(part-\d+-)?(\d+-rows-|losses-|Cs-)?gamma-\d+|suited|partition|relevance|cell-\d+")
 # name of the JSON header in a file
 _HEADER = "meaning"
 _HEADER_TYPES = {"identity": dict, "run": str, "random": dict, "arrays": dict}

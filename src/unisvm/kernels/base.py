@@ -32,13 +32,15 @@ class Kernel(BaseEstimator):
     #: Whether a small share of the trace left out tells of a good approximation. It does not where k(x, x) grows with
     #: x: then a few large columns or rows have nearly all of the trace.
     is_judged_by_trace: bool = True
+    #: whether `squared_gradients` is there
+    has_gradients: bool = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.__module__.partition(".")[0] == "unisvm":
             return
         # methods of the user's keep subnormal numbers, which our threads flush to 0
-        for name in ("against", "diagonal", "diagonal_at", "gamma_of_scale"):
+        for name in ("against", "diagonal", "diagonal_at", "gamma_of_scale", "squared_gradients"):
             if isinstance(method := vars(cls).get(name), FunctionType):
                 setattr(cls, name, _keeping_subnormals(method))
 
@@ -66,6 +68,18 @@ class Kernel(BaseEstimator):
     def diagonal_at(self, X, indices: np.ndarray) -> np.ndarray:
         """The diagonal for some rows of X."""
         return self.diagonal(X[indices])
+
+    def squared_gradients(self, X, Z, dual: np.ndarray) -> np.ndarray:
+        """Σ_c (∂f_c/∂x_j)² for each row and column of X, of shape (n_rows, n_features), in double precision.
+
+        Parameters
+        ----------
+        X, Z : ndarray or CSR matrix
+            Rows, and the points of the functions f_c(x) = Σ_b k(x, z_b) α_cb.
+        dual : ndarray of shape (n_functions, n_points)
+            α.
+        """
+        raise ValueError(f"{self!r} has no derivatives along the columns of X.")
 
     def resolve(self, n_features: int, variance: Callable[[], float]) -> Kernel:
         """A kernel whose gamma is a number. `variance` is called only if it is needed."""

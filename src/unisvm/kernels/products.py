@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.extmath import row_norms
 
 from unisvm.kernels.base import Kernel
+from unisvm.kernels.gradients import fewest_functions, weighted_points
 from unisvm.kernels.points import Points
 
 
@@ -16,11 +17,16 @@ class _Dot(Kernel):
     """Kernels that are a function of x·z."""
 
     compares_columns = True
+    has_gradients = True
     is_judged_by_trace = False
 
     @abstractmethod
     def _of_products(self, products: np.ndarray) -> np.ndarray:
         """The kernel from x·z; may write over its argument."""
+
+    @abstractmethod
+    def _slopes(self, products: np.ndarray) -> np.ndarray:
+        """Derivative of the kernel by x·z; may write over its argument."""
 
     def against(self, Z):
         points = Points(Z)
@@ -28,6 +34,13 @@ class _Dot(Kernel):
 
     def diagonal(self, X):
         return self._of_products(row_norms(X, squared=True).astype(np.float64))
+
+    def squared_gradients(self, X, Z, dual):
+        X, Z = X.astype(np.float64), Z.astype(np.float64)
+        slopes, sums = self._slopes(Points(Z).products(X)), np.zeros(X.shape)
+        for coefficients in fewest_functions(dual):
+            sums += weighted_points(slopes * coefficients, Z) ** 2
+        return sums
 
 
 class Linear(_Dot):
@@ -47,6 +60,9 @@ class Linear(_Dot):
 
     def _of_products(self, products):
         return products
+
+    def _slopes(self, products):
+        return np.ones_like(products)
 
 
 class Polynomial(_Dot):
@@ -83,6 +99,12 @@ class Polynomial(_Dot):
         products += float(self.coef0)
         return np.power(products, self.degree, out=products)
 
+    def _slopes(self, products):
+        products *= float(self.gamma)
+        products += float(self.coef0)
+        np.power(products, self.degree - 1, out=products)
+        return np.multiply(products, float(self.gamma) * self.degree, out=products)
+
 
 class Sigmoid(_Dot):
     """k(x, z) = tanh(γ x·z + coef0), which is positive semidefinite for few choices of its parameters.
@@ -109,3 +131,7 @@ class Sigmoid(_Dot):
         products *= float(self.gamma)
         products += float(self.coef0)
         return np.tanh(products, out=products)
+
+    def _slopes(self, products):
+        values = self._of_products(products)
+        return float(self.gamma) * (1 - values * values)

@@ -8,6 +8,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils.extmath import row_norms
 
 from unisvm.kernels.base import Kernel, decay, into
+from unisvm.kernels.gradients import about_mean, fewest_functions, times_rows, weighted_points
 from unisvm.kernels.points import Points
 
 # most error that the precision of the rows may leave in an exponent
@@ -29,6 +30,7 @@ class RBF(Kernel):
     """
 
     compares_columns = True
+    has_gradients = True
 
     def __init__(self, gamma: float | str = "scale"):
         self.gamma = gamma
@@ -38,6 +40,15 @@ class RBF(Kernel):
 
     def against(self, Z):
         return _AgainstPoints(Z, float(self.gamma))
+
+    def squared_gradients(self, X, Z, dual):
+        # ∂f/∂x_j = −2γ (x_j Σ_b k_b α_b − Σ_b k_b α_b z_bj)
+        K, sums = self(X, Z).astype(np.float64, copy=False), np.zeros(X.shape)
+        X, Z = about_mean(X, Z)
+        for coefficients in fewest_functions(dual):
+            factors = K * coefficients
+            sums += (times_rows(factors.sum(axis=1), X) - weighted_points(factors, Z)) ** 2
+        return sums * (2 * float(self.gamma)) ** 2
 
 
 class _AgainstPoints:

@@ -22,7 +22,7 @@ class Scaled(Kernel):
     centre : array-like of shape (n_features,) or float
         c; all 0 for sparse rows, whose zeros stay zeros.
     divisor : array-like of shape (n_features,) or float
-        s.
+        s; infinity for a column that has no part.
 
     Examples
     --------
@@ -52,6 +52,10 @@ class Scaled(Kernel):
     def is_judged_by_trace(self):  # type: ignore[override]
         return self.kernel.is_judged_by_trace
 
+    @property
+    def has_gradients(self):  # type: ignore[override]
+        return self.kernel.has_gradients
+
     def max_rank(self, n_features):
         return self.kernel.max_rank(n_features)
 
@@ -63,6 +67,10 @@ class Scaled(Kernel):
 
     def diagonal(self, X):
         return self.kernel.diagonal(self.scaled(X))
+
+    def squared_gradients(self, X, Z, dual):
+        of_scaled = self.kernel.squared_gradients(self.scaled(X), self.scaled(Z), dual)
+        return of_scaled / np.asarray(self.divisor, dtype=np.float64) ** 2
 
     def scaled(self, X: Any) -> Any:
         """(x − c)/s for rows x, in their precision."""

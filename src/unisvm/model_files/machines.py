@@ -138,6 +138,9 @@ def check_history(fields: Fields, names: tuple[str, ...] = ()) -> None:
 def _check_machine(fields: Fields, cls: type[BaseEstimator]) -> int:
     """Number of columns of a machine, of which what predictions read is checked, or of the machines of cells."""
     n_features = check_features(fields)
+    for name in ("relevances_", "feature_importances_"):
+        if name in fields and (fields.array(name, (n_features,)) < 0).any():
+            raise fields.refuse(name, "no negative numbers")
     if "cells_" in fields:
         return check_cells(fields, cls, n_features)
     n_columns, n_points = check_expansion(fields, n_features)

@@ -64,8 +64,10 @@ def _scaled_of(fields: Fields) -> Scaled:
     kernel = fields.of_type("kernel", Kernel)
     for name in ("centre", "divisor"):
         array = np.asarray(fields.take(name))
-        if array.ndim > 1 or array.dtype.kind not in "fiu" or not np.isfinite(array).all():
-            raise fields.refuse(name, "a finite number, or one for each column")
+        if array.ndim > 1 or array.dtype.kind not in "fiu" or np.isnan(array).any():
+            raise fields.refuse(name, "a number, or one for each column")
+    if np.isinf(fields.take("centre")).any():
+        raise fields.refuse("centre", "finite")
     if not np.all(fields.take("divisor")):
         raise fields.refuse("divisor", "numbers other than 0")
     if kernel.points_are_indices:

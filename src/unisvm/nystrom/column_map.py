@@ -95,7 +95,10 @@ class ColumnMap:
 
     def of_function(self, values: np.ndarray) -> np.ndarray:
         """w = s α, from the coefficients α of the columns."""
-        return values if self.divisor is None else values * self.divisor[:, None]
+        if self.divisor is None:
+            return values
+        # of a column without a part, whose divisor is infinite, the coefficient is 0
+        return values * np.where(np.isfinite(self.divisor), self.divisor, 0.0)[:, None]
 
     def whitener(self, dtype: np.dtype, rank: int | None = None) -> Callable[[np.ndarray], np.ndarray]:
         """Function that brings features, or the first `rank` of them, to the orthonormal basis: where they are, unless

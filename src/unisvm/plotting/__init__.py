@@ -8,9 +8,18 @@ from unisvm.plotting.interval import IntervalDisplay
 from unisvm.plotting.loss import LossDisplay
 from unisvm.plotting.low_rank import LowRankDisplay
 from unisvm.plotting.path import PathDisplay
+from unisvm.plotting.relevance import RelevanceDisplay
 from unisvm.plotting.trust import TrustDisplay
 
-__all__ = ["ConvergenceDisplay", "IntervalDisplay", "LossDisplay", "LowRankDisplay", "PathDisplay", "TrustDisplay"]
+__all__ = [
+    "ConvergenceDisplay",
+    "IntervalDisplay",
+    "LossDisplay",
+    "LowRankDisplay",
+    "PathDisplay",
+    "RelevanceDisplay",
+    "TrustDisplay",
+]
 
 
 def __dir__() -> list[str]:
