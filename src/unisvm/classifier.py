@@ -89,7 +89,7 @@ class UniSVMClassifier(ClassifierMixin, BaseUniSVM):
     cells : int, "auto" or None, default=None
         Part the space of the columns into cells of at most so many different rows, each with a machine of its own, of
         the same kernel and C: many rows are told apart by many more landmarks, in a time that grows as their number.
-        "auto" stands for 1,000 rows. High gammas suit small cells; see docs/cells.md.
+        "auto" stands for 2,000 rows. High gammas suit small cells; see docs/cells.md.
     partitions : int, default=1
         With `cells`, the rows are parted so many times, each time otherwise, and decisions are the mean.
     relevance : "learned", array-like of shape (n_features,) or None, default=None

@@ -25,7 +25,7 @@ from unisvm.targets import Attributes, TargetUnits, TrainingTargets
 # Fits that only have to tell cells apart have so many landmarks, or more if there is one for so many rows, and a
 # tolerance that is not strict.
 _FEW_LANDMARKS, _ROWS_A_LANDMARK, _LOOSE_TOL = 300, 10, 1e-3
-# Cells of 1,000 rows want a higher gamma than all rows do: the default values are so many steps of their grid higher.
+# Cells want a higher gamma than all rows do: the default values are so many steps of their grid higher.
 _STEPS_UP_FOR_CELLS = 1
 
 
