@@ -101,14 +101,15 @@ def test_resumes_after_every_file(case, tmp_path, break_after):
     GLOBAL.seed(3)
     whole = model_arrays(new().fit(data, target, weights))
     n_iterations = len(whole["history"])
-    # begun, landmarks, gram, C, start, and then each iteration
-    for n_files in {1, 2, 3, 4, 5, 5 + n_iterations // 2, 5 + n_iterations}:
+    # begun, relevance if it is learned, landmarks, gram, C, start, and then each iteration
+    n_stages = 5 + (model.relevance is not None)
+    for n_files in {*range(1, n_stages + 1), n_stages + n_iterations // 2, n_stages + n_iterations}:
         folder = tmp_path / str(n_files)
         break_after(n_files)
         GLOBAL.seed(3)
         with pytest.raises(Broken):
             new(folder).fit(data, target, weights)
-        if n_files == 5:
+        if n_files == n_stages:
             with file_format.read_file(folder / "unisvm-start.ckpt") as archive:
                 assert ("coordinates" in archive) == ("subsample" in case)
         break_after(1000)
