@@ -31,8 +31,8 @@ from unisvm.scaling import resolve_kernel
 from unisvm.solvers.driver import StopReason
 from unisvm.targets import Attributes, TargetUnits
 
-# Rows of a cell with cells="auto". With 1,000, covtype was 0.3 points more accurate, but with 20 % wrong labels phoneme,
-# ijcnn1 and a9a were 0.3 to 0.9 points less so (benchmarks/cells.py).
+# Rows of a cell with cells="auto". With 1,000, covtype was 0.3 points more accurate, but with 20 % wrong labels
+# phoneme, ijcnn1 and a9a were 0.3 to 0.9 points less so (benchmarks/cells.py).
 _AUTO_ROWS = 2000
 # cells that C is chosen by
 _CELLS_FOR_C = 8
