@@ -54,7 +54,7 @@ def test_parameters(cls, own, scoring):
     own = own | {"losses": None, "Cs": 10, "gammas": None, "cv": None, "scoring": scoring, "refit": True}
     own |= {"search": "auto", "kernel": "auto"}
     plain = cls._plain().get_params(deep=False)
-    of_one_fit = {"loss", "loss_params", "C", "gamma", "solver", "warm_start"}
+    of_one_fit = {"loss", "loss_params", "C", "gamma", "solver", "warm_start", "relevance"}
     shared = {name: plain[name] for name in plain if name not in of_one_fit}
     assert cls().get_params() == shared | own
     kinds = [parameter.kind for parameter in inspect.signature(cls).parameters.values()]
