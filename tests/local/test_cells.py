@@ -456,3 +456,14 @@ def test_machines_are_plain_estimators():
         assert machine.n_features_in_ == 3
         assert machine.predict(NEW).shape == (150,)
         clone(machine).fit(X[:50], WAVE[:50])
+
+
+def test_C_is_chosen_by_cells_that_have_something_to_learn():
+    """Of thirty cells, one or two have both classes."""
+    rng = np.random.RandomState(0)
+    rows = rng.uniform(0, 1, (600, 2))
+    labels = (rows.sum(axis=1) < 0.2) | ((rows.sum(axis=1) < 0.3) & (rng.rand(600) < 0.3))
+    model = UniSVMClassifier(cells=20, random_state=0).fit(rows, labels)
+    assert len(model.cells_) == 30
+    assert 0 < sum(len(np.unique(labels[model.partitions_[0].cells_of(rows) == k])) > 1 for k in range(30)) < 8
+    assert len(model.C_scores_["C"]) > 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from time import perf_counter
 from typing import NamedTuple
 
@@ -213,14 +214,18 @@ def fit_cells(
     sizes = np.array([len(indices) for indices in of_cells])
     seeds = runner.rng.randint(2**31 - 1, size=len(of_cells)).tolist()
 
+    def columns_of(number: int) -> CellColumns:
+        return columns_of_cell(rows.targets[of_cells[number]], units, is_margin=settings.is_margin)
+
     def cell(number: int) -> _Cell:
-        indices = of_cells[number]
-        columns = columns_of_cell(rows.targets[indices], units, is_margin=settings.is_margin)
-        return _Cell(number, seeds[number], _rows_of(rows, indices, columns), columns)
+        columns = columns_of(number)
+        return _Cell(number, seeds[number], _rows_of(rows, of_cells[number], columns), columns)
 
     choice = CChoice(settings.C, np.empty(0), np.empty(0)) if settings.C is not None else None
     if choice is None:
-        drawn = runner.rng.permutation(trees[0].n_cells)[:_CELLS_FOR_C].tolist()
+        order = runner.rng.permutation(trees[0].n_cells).tolist()
+        # cells of one class tell nothing of C
+        drawn = list(islice((number for number in order if len(columns_of(number).fitted)), _CELLS_FOR_C))
         choice = runner.stage("C", lambda: _choose_C(map(cell, drawn), settings, n_threads), CChoice.from_state)
         runner.report.say(f"  C = {choice.C:.3g} by leave-one-out errors of least squares in {len(drawn)} cells")
     settings = replace(settings, C=choice.C)
@@ -255,12 +260,9 @@ def _rows_of(rows: MemoryRows, indices: np.ndarray, columns: CellColumns) -> Mem
 
 def _choose_C(cells: Iterable[_Cell], settings: FitSettings, n_threads: int) -> CChoice:
     """The mean of the C that suit some cells, by the logarithm."""
-    tasks = [partial(_suitable_C, cell, settings) for cell in cells if len(cell.columns.fitted)]
-    choices = run(tasks, n_threads)
-    if not choices:
-        # each of them has one class
-        return CChoice(1.0, np.empty(0), np.empty(0))
-    return mean_choice(choices)
+    choices = run([partial(_suitable_C, cell, settings) for cell in cells], n_threads)
+    # where every cell has one class, nothing is fitted
+    return mean_choice(choices) if choices else CChoice(1.0, np.empty(0), np.empty(0))
 
 
 def _suitable_C(cell: _Cell, settings: FitSettings) -> CChoice:
