@@ -310,3 +310,13 @@ def test_onnx():
     session = runtime.InferenceSession(unisvm.to_onnx(model).SerializeToString())
     (labels, *_) = session.run(None, {session.get_inputs()[0].name: SMALL_X})
     np.testing.assert_array_equal(labels, model.predict(SMALL_X))
+
+
+@pytest.mark.parametrize("landmarks", [np.array([2990, 5, 17, 1200]), np.zeros((3, 4)) + np.arange(3)[:, None]])
+def test_arrays_of_landmarks_are_those_of_the_last_fit_alone(landmarks):
+    """Row indices mean rows of the fit, and not those of the sample that relevance is learned from."""
+    rng = np.random.RandomState(0)
+    rows = rng.randn(3000, 4)
+    model = UniSVMClassifier(relevance="learned", landmarks=landmarks, random_state=0).fit(rows, rows[:, 0] > 0)
+    assert model.relevances_.argmax() == 0
+    assert len(model.landmark_vectors_) == len(landmarks)

@@ -19,6 +19,7 @@ from unisvm.engine import FitSettings
 from unisvm.kernel_expansion import KernelExpansion
 from unisvm.kernels import Kernel
 from unisvm.local.columns import columns_of_cell
+from unisvm.nystrom.landmarks import is_rule
 from unisvm.progress import StageRunner
 from unisvm.rows import MemoryRows, RowStore
 from unisvm.rows.distinct import distinct_rows
@@ -168,7 +169,6 @@ class _Problem(NamedTuple):
     def _settings_with(self, relevances: np.ndarray) -> FitSettings:
         """Settings of fits to samples: few landmarks, and a C that suits the rows."""
         settings = self.settings
-        by_rule = isinstance(settings.landmarks, str) or callable(getattr(settings.landmarks, "choose", None))
         return replace(
             settings,
             C=None,
@@ -176,7 +176,7 @@ class _Problem(NamedTuple):
             scale=None,
             relevance=None,
             rank=_RANK if settings.rank is None else min(settings.rank, _RANK),
-            landmarks=settings.landmarks if by_rule else "rpcholesky",
+            landmarks=settings.landmarks if is_rule(settings.landmarks) else "rpcholesky",
             tol=max(settings.tol, _TOL),
         )
 
